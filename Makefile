@@ -1,0 +1,57 @@
+# One line per job; .ci/run calls the same.
+SHELL := bash
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+UV := $(VENV)/bin/uv
+NODE_VERSION := 22.20.0
+
+.PHONY: help install run check test test-all bench schema clean
+
+help:            ## show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
+
+$(UV):
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Clew needs Python 3.11 or later: make PYTHON=python3.12 …")'
+	$(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet uv
+
+$(VENV)/.run: $(UV) uv.lock
+	$(UV) sync --quiet --frozen --inexact
+	touch $@
+
+$(VENV)/.dev: $(UV) uv.lock
+	$(UV) sync --quiet --frozen --inexact --group dev
+	touch $@ $(VENV)/.run
+
+$(VENV)/.bench: $(VENV)/.dev
+	$(UV) sync --quiet --frozen --inexact --group dev --group bench
+	touch $@
+
+install: $(VENV)/.dev  ## make the environment with all that the tests need
+
+run: $(VENV)/.run      ## start the gateway with config/default.yaml
+	$(PY) -m gateway serve --config config/default.yaml
+
+check: $(VENV)/.dev    ## lint, types, import contracts, links
+	$(VENV)/bin/ruff format --check --quiet .
+	$(VENV)/bin/ruff check --quiet .
+	$(VENV)/bin/mypy --no-error-summary
+	$(VENV)/bin/lint-imports --no-cache
+	$(PY) -m tests.links
+
+test: $(VENV)/.dev     ## everything that needs nothing but Python packages
+	rm -f .coverage .coverage.*
+	$(PY) -m pytest -q -n 2 --dist worksteal -m "not browser and not judge" --cov --cov-report=
+
+test-all: test         ## make test, then the browser and the foreign judges
+	$(PY) -m pytest -q -m "browser or judge"
+
+bench: $(VENV)/.bench  ## the figures of tests/bench/README.md
+	$(PY) -m tests.bench
+
+schema: $(VENV)/.run   ## write config/schema.json and the table in config/README.md anew
+	$(PY) -m gateway schema --write
+
+clean:                 ## remove the environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .coverage*

@@ -1,0 +1,112 @@
+"""What every channel, room and thread may set. One model serves as full settings (all defaults) and as one layer (only what
+is written counts: pydantic's `model_fields_set`)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Name = Annotated[str, Field(pattern=r"^[a-z0-9-]+$", max_length=63)]
+Trigger = Literal["mention", "reply", "command", "prefix", "always"]
+
+
+class Section(BaseModel):
+    """Base of all settings: unknown keys are errors, values are immutable."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class WindowSettings(Section):
+    turns: int = Field(8, ge=1, le=100, description="Turns of the window, the current one included.")
+    messages: int = Field(20, ge=2, le=1000, description="Cap on messages in the window, whatever the tokens.")
+    tokens: int = Field(6000, ge=100, description="Token budget of the window; less where the model's window is small.")
+    keep_turns: int = Field(2, ge=1, le=100, description="Newest turns that trimming never touches.")
+    candidates: int = Field(200, ge=2, le=5000, description="Stored messages read at most before filtering.")
+
+
+class SessionSettings(Section):
+    idle_s: float = Field(7200, gt=0, description="Seconds of silence after which a new session begins.")
+
+
+class ObservedSettings(Section):
+    messages: int = Field(20, ge=1, le=200, description="Observed group messages kept and shown at most.")
+    tokens: int = Field(1000, ge=0, description="Token budget of the observed section.")
+
+
+class ProfileSettings(Section):
+    items: int = Field(3, ge=0, le=50, description="Profile items in a prompt at most; pinned ones come besides.")
+    private_in_group: bool = Field(False, description="Allow what a person said in private into this group's prompt.")
+
+
+class MemorySettings(Section):
+    window: WindowSettings = WindowSettings()
+    session: SessionSettings = SessionSettings()
+    observed: ObservedSettings = ObservedSettings()
+    profile: ProfileSettings = ProfileSettings()
+    recall_tokens: int = Field(2000, ge=0, description="Tokens reserved for profile, summary and facts together.")
+    down_weight: Literal["auto", "all", "none"] = Field(
+        "auto", description="Past replies marked as of their time: those with a look-up, all, or none."
+    )
+    fillers: tuple[str, ...] = Field((), description="More words that count as small talk, beside the built-in ones.")
+
+
+class AllowSettings(Section):
+    people: tuple[str, ...] | None = Field(
+        None, description="Accounts (as in the key) that may talk here; none set: all."
+    )
+    members: tuple[str, ...] | None = Field(
+        None,
+        description="Accounts that may name this group conversation where the caller's token has no membership claim.",
+    )
+
+
+class LimitSettings(Section):
+    message_chars: int = Field(32_000, ge=1, le=1_000_000, description="Characters one message may have.")
+    per_minute: int = Field(20, ge=1, le=100_000, description="Messages a person may send in a minute.")
+
+
+class RoomSettings(Section):
+    """Everything that is layered: defaults, then channel, room, thread; the most specific one that says a value wins."""
+
+    agent: Name = Field("default", description="The agent that answers.")
+    agents: tuple[Name, ...] = Field((), description="Agents a person may choose with /agent; none: no choice.")
+    fallback: Name | None = Field(None, description="The agent that answers while the first one is down.")
+    agent_change: Literal["fresh", "carry", "alias"] = Field(
+        "fresh",
+        description="When the agent changes: start afresh, carry the last window over, or continue the old scope.",
+    )
+    scope: Literal["conversation", "room", "speaker"] = Field(
+        "conversation",
+        description="Who shares a group's short-term memory: this conversation, all threads of the room, nobody.",
+    )
+    busy: Literal["collect", "queue", "interrupt"] = Field(
+        "collect", description="What a message does that comes while the turn before it runs."
+    )
+    collect_max: int = Field(10, ge=1, le=100, description="Messages answered together at most.")
+    trigger: tuple[Trigger, ...] = Field(("mention", "reply"), description="What makes the bot answer in a group.")
+    prefix: tuple[str, ...] = Field((), description="Beginnings of a message that address the bot (trigger: prefix).")
+    observe: bool = Field(False, description="Keep other group talk as background for the next answer.")
+    language: Literal["auto", "en", "zh"] = Field("auto", description="Language of notices and commands' answers.")
+    allow: AllowSettings = AllowSettings()
+    limits: LimitSettings = LimitSettings()
+    memory: MemorySettings = MemorySettings()
+
+
+class ThreadSettings(RoomSettings):
+    """One thread of a room."""
+
+
+class Room(RoomSettings):
+    """One room of a channel."""
+
+    threads: dict[str, ThreadSettings] = Field(
+        {}, description="Settings of single threads, by the platform's thread id."
+    )
+
+
+class ChannelSettings(RoomSettings):
+    """What all channel kinds share."""
+
+    kind: str = Field(description="The channel's kind.")
+    rooms: dict[str, Room] = Field({}, description="Settings of single rooms, by the platform's room id.")

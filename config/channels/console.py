@@ -1,0 +1,19 @@
+"""Settings of the chat page that comes with the gateway."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, SecretStr
+
+from config.channels.base import ChannelSettings, Trigger
+
+
+class ConsoleSettings(ChannelSettings):
+    kind: Literal["console"] = "console"
+    trigger: tuple[Trigger, ...] = Field(("always",), description="What makes the bot answer in a group.")
+    token: SecretStr | None = Field(
+        None, description="Needed from anywhere but this machine; unset: this machine only."
+    )
+    body_bytes: int = Field(262_144, ge=1024, le=16_777_216, description="Largest body accepted.")
+    heartbeat_s: float = Field(15, gt=0, le=60, description="Seconds between comments on an idle event stream.")

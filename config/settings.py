@@ -1,0 +1,104 @@
+"""All settings on one page: what an operator may change, with types, defaults, units and meanings."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, SecretStr
+
+from config.channels.base import MemorySettings, Name, RoomSettings, Section
+from config.channels.console import ConsoleSettings
+from config.channels.webhook import WebhookSettings
+
+AnyChannel = Annotated[ConsoleSettings | WebhookSettings, Field(discriminator="kind")]
+
+DEFAULT_SYSTEM = (
+    "You are a helpful assistant. Answer in the language of the message you answer. "
+    "Be brief and concrete; say so plainly when you do not know."
+)
+
+
+class ServerSettings(Section):
+    host: str = Field("127.0.0.1", description="Address to listen on.")
+    port: int = Field(8080, ge=0, le=65535, description="Port to listen on; 0 lets the system choose.")
+    public_url: str | None = Field(None, description="Where people reach this gateway, if behind a proxy.")
+    trusted_proxies: tuple[str, ...] = Field((), description="Addresses or networks whose X-Forwarded-For is believed.")
+    instance: int | None = Field(
+        None, ge=0, le=1023, description="Number of this instance in ids; unset: drawn at start."
+    )
+    stop_s: float = Field(20, gt=0, description="Seconds running turns get to finish when the gateway stops.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe line logged.")
+
+
+class AgentSettings(Section):
+    kind: Literal["auto", "openai", "demo"] = Field(
+        "auto", description="`auto`: openai if a key or base URL is set, else demo."
+    )
+    model: str = Field("gpt-5-mini", description="Model name, as the service knows it.")
+    base_url: str | None = Field(None, description="Address of an OpenAI-compatible service; unset: OpenAI's.")
+    api_key: SecretStr | None = Field(None, description="Key of the service.")
+    system: str = Field(DEFAULT_SYSTEM, description="Role and rules.")
+    window_tokens: int = Field(32_768, ge=1024, description="Tokens the model can take, prompt and answer together.")
+    output_tokens: int = Field(2_000, ge=16, description="Tokens reserved for the answer.")
+    temperature: float | None = Field(
+        None, ge=0, le=2, description="Sampling temperature; unset: the service's default."
+    )
+    parameters: dict[str, str | int | float | bool] = Field(
+        {}, description="More request fields, passed on as they are."
+    )
+    tokenizer: Literal["auto", "o200k", "estimate"] = Field(
+        "auto", description="How tokens are counted; auto: o200k for OpenAI's models, a calibrated estimate for others."
+    )
+    profile_namespace: Name = Field("shared", description="Agents of one namespace share people's profiles.")
+    connect_s: float = Field(10, gt=0, description="Seconds to connect.")
+    idle_s: float = Field(60, gt=0, description="Seconds without a byte after which a call is given up.")
+    timeout_s: float = Field(180, gt=0, description="Seconds a turn may take, retries included.")
+    retries: int = Field(2, ge=0, le=10, description="Tries after the first, while nothing was shown yet.")
+
+
+class QueueSettings(Section):
+    lanes: int = Field(200, ge=1, le=10_000, description="Turns running at once.")
+    lease_s: float = Field(15, ge=1, description="Seconds after which a silent instance's lanes are taken over.")
+    poll_s: float = Field(1, gt=0, description="Seconds between two looks at the queue when no signal comes.")
+    attempts: int = Field(3, ge=1, description="Starts of a turn before it is given up as dead.")
+    send_s: float = Field(30, gt=0, description="Seconds one send may take.")
+    send_attempts: int = Field(8, ge=1, description="Tries of one chunk before it is given up as dead.")
+    send_wait_s: float = Field(
+        1, gt=0, description="Seconds before the second try; doubles each time, up to five minutes."
+    )
+    accept_max: int = Field(10_000, ge=1, description="Events waiting before new ones are refused with 503.")
+
+
+class DatabaseSettings(Section):
+    pool: int = Field(10, ge=2, le=200, description="PostgreSQL connections per store.")
+    timeout_s: float = Field(
+        10, gt=0, description="Seconds one statement, or the wait for a connection or lock, may take."
+    )
+    cache_s: float = Field(3600, gt=0, description="Seconds a window stays in Redis without use.")
+    cache_timeout_s: float = Field(0.25, gt=0, description="Seconds Redis may take before it is passed over.")
+
+
+class RetentionSettings(Section):
+    queue_days: float = Field(30, gt=0, description="Days finished inbox and outbox rows are kept.")
+    ledger_days: float = Field(30, gt=0, description="Days ledgers are kept.")
+    dedupe_days: float = Field(
+        7, ge=7, description="Days message ids are remembered; longer than any platform's last retry."
+    )
+    every_s: float = Field(3600, gt=0, description="Seconds between two clean-ups.")
+
+
+class Settings(Section):
+    server: ServerSettings = ServerSettings()
+    storage: str = Field("sqlite:///.clew/clew.db", description="sqlite:///PATH or postgresql://…")
+    redis: str | None = Field(None, description="redis://…; unset: no cache.")
+    database: DatabaseSettings = DatabaseSettings()
+    queue: QueueSettings = QueueSettings()
+    retention: RetentionSettings = RetentionSettings()
+    agents: dict[Name, AgentSettings] = Field({"default": AgentSettings()}, description="The agents, by name.")
+    memory: MemorySettings = Field(
+        MemorySettings(), description="Memory for all channels; the layers below may differ."
+    )
+    defaults: RoomSettings = Field(
+        RoomSettings(), description="For all channels; each channel, room, thread may differ."
+    )
+    channels: dict[Name, AnyChannel] = Field({}, description="The channels, by name.")

