@@ -138,6 +138,27 @@ class Intake(Protocol):
         ...
 
 
+class AgentView(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent as a person may see it."""
+
+    name: str
+    kind: str  # "demo", "openai", ...
+    model: str | None = None  # None: not a model
+
+
+class Explains(Protocol):
+    """What the gateway offers a channel that shows how its replies came about (the chat page)."""
+
+    async def explain(self, channel: str, turn_id: str, *, token: str) -> bytes:
+        """Return what the model saw in a turn, as JSON: the ledger with texts (`adapters/console/README.md` has the
+        shape). Raises `adapters.errors.UnknownTurn` for a wrong id, channel or token alike, and where no ledger is kept."""
+        ...
+
+    def agents(self, channel: str) -> tuple[AgentView, ...]:
+        """Return the agents of a channel, the one that answers first."""
+        ...
+
+
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
     """A platform's word that it has a chunk: its message id, None where the platform has none."""
 
@@ -151,6 +172,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     edits: bool = False
     max_chunk: int | None = None  # in the platform's own unit; None: no limit
     trusted_sender: bool = True
+    repeatable: bool = False  # sending a chunk again does no harm, so that an unknown send may be tried again
 
 
 class Adapter(Protocol):
