@@ -389,6 +389,14 @@ class Store(Protocol):
         """Return the identity's person, created on first sight; safe against concurrent callers."""
         ...
 
+    async def choose_agent(self, key: ConversationKey, agent: str | None, *, now_ms: int) -> None:
+        """Keep a person's choice of agent for a conversation: by `key`'s first four columns. None takes it back."""
+        ...
+
+    async def chosen_agent(self, key: ConversationKey) -> str | None:
+        """Return the agent chosen by `choose_agent`, by `key`'s first four columns; None: none was."""
+        ...
+
     async def purge_ledgers(self, *, before_ms: int, limit: int) -> int:
         """Delete up to `limit` ledgers older than `before_ms`; return how many. Called again until 0 (retention)."""
         ...

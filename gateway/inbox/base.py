@@ -137,8 +137,9 @@ class Inbox(Protocol):
         control events, which act past the lane."""
         ...
 
-    async def release(self, claim: Claim) -> bool:
-        """Give the lane up. False: an event came meanwhile and the lane is still ours; look again."""
+    async def release(self, claim: Claim, *, hand_over: bool = False) -> bool:
+        """Give the lane up. False: an event came meanwhile and the lane is still ours; look again. `hand_over` gives it up
+        with what waits in it, for another owner to claim at once (the gateway stops)."""
         ...
 
     async def changed(self) -> None:

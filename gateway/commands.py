@@ -1,0 +1,60 @@
+"""Commands that people write in chat: how they are recognised, and who may be told what. Pure; acting is the responder's.
+
+A command is the first word of a message: `/new`, `／new`, or its Chinese name (`/新对话`). Anything else beginning with a
+slash (a path, a regular expression) is talk for the agent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from config.channels.base import RoomSettings
+from gateway.notices import Language, notice
+
+CommandName = Literal["help", "new", "stop", "agent", "memory"]
+
+NAMES: dict[str, CommandName] = {
+    "help": "help", "帮助": "help",
+    "new": "new", "新对话": "new", "新会话": "new",
+    "stop": "stop", "停止": "stop",
+    "agent": "agent", "智能体": "agent",
+    "memory": "memory", "记忆": "memory",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A recognised command and what stood behind its name, stripped. Behind `/new` it is the new conversation's first
+    message."""
+
+    name: CommandName
+    argument: str = ""
+
+
+def parse_command(text: str) -> Command | None:
+    """Return the command that `text` is, or None."""
+    stripped = text.strip()
+    if not stripped.startswith(("/", "／")) or not stripped[1:].strip():
+        return None
+    word, *rest = stripped[1:].split(maxsplit=1)
+    name = NAMES.get(word.lower())
+    return Command(name, *rest) if name else None
+
+
+def help_text(settings: RoomSettings, language: Language) -> str:
+    """Return the list of commands that work in this room."""
+    line = notice("help_agent", language, agents=", ".join(settings.agents)) if settings.agents else ""
+    return notice("help", language, agent_line=line)
+
+
+def agent_answer(asked: str, *, current: str, settings: RoomSettings, language: Language) -> tuple[str | None, str]:
+    """Return the agent to switch to (None: no change) and what to tell the person."""
+    names = ", ".join(settings.agents)
+    if not settings.agents:
+        return None, notice("agent_fixed", language, agent=current)
+    if not asked:
+        return None, notice("agent_is", language, agent=current, agents=names)
+    if asked not in settings.agents:
+        return None, notice("agent_unknown", language, asked=asked, agents=names)
+    return asked, notice("agent_set", language, agent=asked)

@@ -1,0 +1,130 @@
+"""Hot state in this process's own memory; every map has a bound."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator, Sequence
+from typing import Literal
+
+import msgspec
+
+from adapters.base import StreamEvent
+
+KEPT_EVENTS = 256
+"""Events of one stream kept for readers that come back; older ones are replaced by a `reset`."""
+
+
+class _Stream:
+    """One turn's events so far, and the wish to know of more."""
+
+    __slots__ = ("closed", "events", "last_id", "more", "text")
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.last_id = 0
+        self.events: deque[StreamEvent] = deque(maxlen=KEPT_EVENTS)
+        self.more = asyncio.Event()
+        self.closed = False
+
+    def push(self, name: Literal["turn", "delta", "reset", "done", "failed"], data: bytes) -> None:
+        self.last_id += 1
+        self.events.append(StreamEvent(id=self.last_id, name=name, data=data))
+        self.more.set()
+        self.more = asyncio.Event()
+
+    def behind(self, after: int) -> list[StreamEvent]:
+        """Return the events behind `after`; a gap or a foreign number becomes one `reset` (and the end, if closed)."""
+        first = self.events[0].id if self.events else self.last_id + 1
+        if first - 1 <= after <= self.last_id:
+            return [event for event in self.events if event.id > after]
+        end = self.events[-1] if self.closed else None
+        at = self.last_id - 1 if end else self.last_id
+        reset = StreamEvent(id=at, name="reset", data=_text(self.text))
+        return [reset, end] if end else [reset]
+
+
+def _text(text: str) -> bytes:
+    return msgspec.json.encode({"text": text})
+
+
+class ProcessStreams:
+    """Streams of the turns that run here. Finished ones stay until `bound` newer ones push them out."""
+
+    def __init__(self, bound: int = 20_000) -> None:
+        self._bound = bound
+        self._streams: OrderedDict[int, _Stream] = OrderedDict()
+
+    def _stream(self, event_id: int) -> _Stream:
+        stream = self._streams.get(event_id)
+        if stream is None:
+            stream = self._streams[event_id] = _Stream()
+            while len(self._streams) > self._bound:
+                self._streams.popitem(last=False)
+        else:
+            self._streams.move_to_end(event_id)
+        return stream
+
+    def begin(self, event_ids: Sequence[int]) -> None:
+        for event_id in event_ids:
+            stream = self._stream(event_id)
+            if stream.text:
+                stream.text = ""
+                stream.push("reset", _text(""))
+
+    def delta(self, event_ids: Sequence[int], text: str) -> None:
+        data = _text(text)
+        for event_id in event_ids:
+            stream = self._stream(event_id)
+            stream.text += text
+            stream.push("delta", data)
+
+    def reset(self, event_ids: Sequence[int], text: str = "") -> None:
+        for event_id in event_ids:
+            stream = self._stream(event_id)
+            stream.text = text
+            stream.push("reset", _text(text))
+
+    def close(self, event_id: int, *, name: str, view: bytes) -> None:
+        stream = self._stream(event_id)
+        if not stream.closed:
+            stream.closed = True
+            stream.push("done" if name == "done" else "failed", view)
+
+    async def follow(self, event_id: int, *, after: int | None, idle_s: float) -> AsyncIterator[StreamEvent | None]:
+        stream = self._stream(event_id)
+        last = after or 0
+        while True:
+            more = stream.more
+            for event in stream.behind(last):
+                last = event.id
+                yield event
+                if event.name in ("done", "failed"):
+                    return
+            if stream.last_id > last:
+                continue
+            try:
+                async with asyncio.timeout(idle_s):
+                    await more.wait()
+            except TimeoutError:
+                yield None
+
+
+class ProcessRateLimits:
+    """A sliding minute per person, as two counters (this minute's and the last one's share)."""
+
+    def __init__(self, bound: int = 100_000) -> None:
+        self._bound = bound
+        self._counts: OrderedDict[str, tuple[int, int, int]] = OrderedDict()  # minute, its count, the one before's
+
+    def allow(self, who: str, *, per_minute: int, now: float) -> bool:
+        minute, into = divmod(now, 60)
+        then, count, before = self._counts.get(who, (int(minute), 0, 0))
+        if then != int(minute):
+            before, count = (count if then == int(minute) - 1 else 0), 0
+        allowed = count + before * (1 - into / 60) < per_minute
+        self._counts[who] = (int(minute), count + allowed, before)
+        self._counts.move_to_end(who)
+        while len(self._counts) > self._bound:
+            self._counts.popitem(last=False)
+        return allowed

@@ -1,0 +1,215 @@
+"""Lanes: one scope's turns in order, one at a time; scopes side by side. Owns every task of a running turn.
+
+Scheduling only: what an event says is the responder's affair, how events are kept the inbox's. A lane is claimed under a
+lease that a heartbeat renews; a lane that was lost is stopped, and its turn writes nothing more (the fence sees to that).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from gateway.errors import LeaseLost, StoreBusy
+from gateway.inbox.base import Claim, Event, Inbox
+from memory.errors import Fenced
+
+logger = logging.getLogger(__name__)
+
+BusyMode = Literal["collect", "queue", "interrupt"]
+HaltReason = Literal["stopped", "interrupted"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gathering:
+    """How the events of a lane may be joined: by the head event's room."""
+
+    busy: BusyMode
+    most: int
+    alone: bool  # a command: a turn of its own
+
+
+@dataclass(slots=True, kw_only=True)
+class Running:
+    """A turn under way. `halt` is set by whoever wants it to end early; the responder looks at `reason` then."""
+
+    claim: Claim
+    turn_id: int
+    speaker: str
+    events: tuple[Event, ...]
+    reason: HaltReason | None = None
+    halted: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def halt(self, reason: HaltReason) -> None:
+        """Ask the turn to end; the first reason stands."""
+        if self.reason is None:
+            self.reason = reason
+            self.halted.set()
+
+
+def next_turn(events: Sequence[Event], gathering: Callable[[Event], Gathering]) -> tuple[Event, ...]:
+    """Return the events at the head of a lane that make the next turn; `events` oldest first, not empty.
+
+    A turn left running by a crash comes back as it was, joined by what the same speaker said directly behind it if it may
+    still be joined. Otherwise: the head, and behind it the same speaker's messages without a gap, up to the limit;
+    `queue` joins nothing. Two speakers' messages are never joined, nor is a command.
+    """
+    head = events[0]
+    rule = gathering(head)
+    turn = [head]
+    started = head.attempts > 0
+    for event in events[1:]:
+        same = started and event.turn_id == head.turn_id and event.attempts > 0
+        joins = (
+            rule.busy != "queue"
+            and not rule.alone
+            and event.speaker == head.speaker
+            and event.channel == head.channel
+            and len(turn) < rule.most
+            and not gathering(event).alone
+        )
+        if not (same or joins):
+            break
+        turn.append(event)
+    return tuple(turn)
+
+
+Respond = Callable[[Running], Awaitable[None]]
+
+
+class Lanes:
+    """Runs what the inbox hands out. `run()` lives as long as the gateway; `drain` lets it end in good order."""
+
+    def __init__(
+        self,
+        inbox: Inbox,
+        respond: Respond,
+        gathering: Callable[[Event], Gathering],
+        *,
+        most: int,
+        lease_s: float,
+        retry_s: float,
+    ) -> None:
+        """`most` lanes at once; leases are renewed thrice per `lease_s`; a lane whose turn failed rests `retry_s`."""
+        self._inbox = inbox
+        self._respond = respond
+        self._gathering = gathering
+        self._most = most
+        self._lease_s = lease_s
+        self._retry_s = retry_s
+        self._claims: dict[str, tuple[Claim, asyncio.Task[None]]] = {}
+        self._running: dict[str, Running] = {}
+        self._draining = asyncio.Event()
+        self._slot_free = asyncio.Event()
+
+    def running(self, lane: str) -> Running | None:
+        """Return the turn that runs in the lane here, if one does."""
+        return self._running.get(lane)
+
+    @property
+    def busy(self) -> int:
+        """Number of turns running here."""
+        return len(self._running)
+
+    def drain(self) -> None:
+        """Claim nothing more; `run` returns when the turns under way have ended."""
+        self._draining.set()
+        self._slot_free.set()
+
+    async def run(self) -> None:
+        """Claim and run lanes until drained; a fault of the queue itself ends this with its exception."""
+        async with asyncio.TaskGroup() as tasks:
+            heartbeat = tasks.create_task(self._renew(), name="lanes-heartbeat")
+            async with asyncio.TaskGroup() as lanes:
+                await self._claim(lanes)
+            heartbeat.cancel()
+
+    async def _claim(self, tasks: asyncio.TaskGroup) -> None:
+        while not self._draining.is_set():
+            free = self._most - len(self._claims)
+            if free <= 0:
+                self._slot_free.clear()
+                await self._slot_free.wait()
+                continue
+            try:
+                claims = await self._inbox.claim(free)
+            except StoreBusy:
+                logger.warning("queue unavailable", exc_info=True)
+                await self._rest()
+                continue
+            for claim in claims:
+                task = tasks.create_task(self._lane(claim), name=f"lane {claim.lane}")
+                self._claims[claim.lane] = (claim, task)
+            if not claims:
+                await self._wait_for_change()
+
+    async def _wait_for_change(self) -> None:
+        change = asyncio.ensure_future(self._inbox.changed())
+        drained = asyncio.ensure_future(self._draining.wait())
+        try:
+            await asyncio.wait({change, drained}, return_when=asyncio.FIRST_COMPLETED)
+            if change.done():
+                change.result()
+        finally:
+            for waiter in (change, drained):
+                waiter.cancel()
+            await asyncio.gather(change, drained, return_exceptions=True)
+
+    async def _renew(self) -> None:
+        while True:
+            await asyncio.sleep(self._lease_s / 3)
+            held = {lane: claim for lane, (claim, _) in self._claims.items()}
+            if not held:
+                continue
+            try:
+                kept = {claim.lane for claim in await self._inbox.renew(list(held.values()))}
+            except StoreBusy:
+                logger.warning("leases not renewed", exc_info=True)  # the fence keeps a late turn from writing
+                continue
+            for lane in held.keys() - kept:
+                # Renewing took a moment: a lane released (and perhaps claimed anew) meanwhile is not lost.
+                current = self._claims.get(lane)
+                if current is not None and current[0] == held[lane]:
+                    logger.warning("lane lost", extra={"lane": lane})
+                    current[1].cancel()
+
+    async def _lane(self, claim: Claim) -> None:
+        try:
+            while not self._draining.is_set():
+                events = await self._inbox.waiting(claim.lane)
+                if events:
+                    await self._turn(claim, next_turn(events, self._gathering))
+                elif await self._inbox.release(claim):
+                    return
+            await self._inbox.release(claim, hand_over=True)
+        except (LeaseLost, Fenced):
+            logger.warning("lane taken over", extra={"lane": claim.lane})
+        except StoreBusy:
+            # Claimed again, here or elsewhere, when the lease has run out.
+            logger.warning("queue unavailable", exc_info=True, extra={"lane": claim.lane})
+        finally:
+            self._claims.pop(claim.lane, None)
+            self._slot_free.set()
+
+    async def _turn(self, claim: Claim, events: tuple[Event, ...]) -> None:
+        turn = Running(claim=claim, turn_id=events[0].turn_id, speaker=events[0].speaker, events=events)
+        self._running[claim.lane] = turn
+        try:
+            await self._respond(turn)
+        except (LeaseLost, Fenced):
+            raise
+        except Exception:
+            # The events stay in the lane; the attempt is counted, so that a turn that always fails ends as dead.
+            logger.exception("turn broke off", extra={"lane": claim.lane, "turn": turn.turn_id})
+            await self._rest()
+        finally:
+            self._running.pop(claim.lane, None)
+
+    async def _rest(self) -> None:
+        try:
+            async with asyncio.timeout(self._retry_s):
+                await self._draining.wait()
+        except TimeoutError:
+            return
