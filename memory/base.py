@@ -38,8 +38,8 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     role: Role
     text: str
     user: str  # the key's first column, decoded: the account that spoke, or that was answered
-    channel: str
-    conversation: str  # encoded, as in the key
+    channel: str  # this and the next three are encoded, as in the key
+    conversation: str
     chat_type: str
     agent: str
     speaker_name: str = ""  # display name when it was said; never an identity
@@ -59,7 +59,10 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """A message to append; the store gives it its id, session and creation order."""
+    """A message to append; the store gives it its id, session and creation order.
+
+    What no database can hold in a text, NUL and lone surrogates, is stored as U+FFFD.
+    """
 
     key: ConversationKey
     event_id: int
@@ -153,7 +156,8 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScopeRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A scope as stored. `id` already follows aliases: it is where messages go."""
+    """A scope as stored. `id` and what follows `scope` already follow aliases: it is where messages go; `scope` is the one
+    that was asked for."""
 
     id: int
     scope: Scope
@@ -168,7 +172,9 @@ class SessionRule(msgspec.Struct, frozen=True, kw_only=True):
     """How this append finds its session: the scope's active one, unless idle too long, replaced or asked otherwise.
 
     `fresh_id` is the server-issued id a new session gets (`s-` + UUID). `asked` is a client's wish (B34): only the active,
-    unexpired session is accepted; any other id opens a new one. None: no wish.
+    unexpired session is accepted; any other id opens a new one. None: no wish. A session expires when nothing was said in
+    it for `idle_ms` or longer. A turn stays in the session of its first stored message, whatever happened meanwhile:
+    the reply to a turn that `/new` overtook goes to the ended session and opens none.
     """
 
     fresh_id: str
@@ -190,7 +196,8 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
 class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of a prompt as stored, each alone: a part named in `failed` is empty because it could not be read.
 
-    `window` is oldest first and holds this session's messages only, without the ones appended by the same call.
+    `window` is oldest first and holds this session's messages only, those before the ones appended by the same call.
+    `observed`, `facts`, `pinned` and `carried` are oldest first, `profile` newest first. `failed` uses the fields' names.
     """
 
     session_id: str = ""
@@ -281,13 +288,15 @@ class Store(Protocol):
     async def open_scope(self, scope: Scope, *, now_ms: int, agent_change: AgentChange) -> ScopeRow:
         """Return the scope's row, created if need be; safe against concurrent callers (one row, one id).
 
-        Only at creation, and only if another agent has a scope with the same other four columns: `carry` notes that
-        scope and its last message id as this one's opening, `alias` makes this scope a name for that one.
+        Only at creation, and only if another agent has a scope with the same other four columns (of several the one last
+        spoken in): `carry` notes that scope and its last message id as this one's opening, `alias` makes this scope a
+        name for that one.
         """
         ...
 
     async def alias_scope(self, alias: Scope, target_id: int) -> None:
-        """Make `alias` a name for scope `target_id` from now on (renames, migrations). Idempotent."""
+        """Make `alias` a name for scope `target_id` from now on (renames, migrations). Idempotent; a name for itself
+        changes nothing. Raises `UnknownScope` for a target that does not exist."""
         ...
 
     async def append(
@@ -303,14 +312,15 @@ class Store(Protocol):
     ) -> tuple[Message, ...]:
         """Append in order, and the turn's ledger with it, in one transaction; return the rows as stored.
 
-        Ids grow within the scope whatever the clock says. Repeating an append of the same (turn_id, event_id, role)
-        returns the rows stored first and writes nothing (the text of the first stands).
+        Ids grow within the scope whatever the clock says. Repeating an append of the same (turn_id, event_id, role) to the
+        scope returns the rows stored first and writes nothing (the text of the first stands). Raises `UnknownScope`.
         """
         ...
 
     async def load(self, load: Load, *, session_id: str | None = None) -> Loaded:
         """Read every part in one round trip; `session_id` None means the scope's active session. A part that cannot be
-        read is named in `failed` and empty, the others stand (A27 to A31, F1). Cost does not grow with history."""
+        read is named in `failed` and empty, the others stand (A27 to A31, F1). Cost does not grow with history. An unknown
+        scope reads empty."""
         ...
 
     async def append_and_load(
@@ -336,8 +346,9 @@ class Store(Protocol):
         ...
 
     async def messages_by_id(self, owner: Owner, ids: Sequence[tuple[int, int]]) -> tuple[Message, ...]:
-        """Return the given (id, version) rows of the owner's scope, oldest first, each with that version's text, for
-        replay and explain; a deleted one comes with empty text and its `deleted_ms`."""
+        """Return the given (id, version) rows of the owner's scope, or of the one it was carried from, oldest first, each
+        with that version's text, tokens and edit time, for replay and explain; a deleted one comes with empty text and
+        its `deleted_ms`. What does not exist is left out."""
         ...
 
     async def observe(
@@ -351,25 +362,31 @@ class Store(Protocol):
         tokens: int,
         now_ms: int,
         keep: int,
+        platform_message_id: str | None = None,
     ) -> None:
-        """Keep a message as background, and only the scope's newest `keep` of them. Repeatable by `event_id`."""
+        """Keep a message as background, and only the scope's newest `keep` of them. Repeatable by `event_id`; edits and
+        deletions reach it by `platform_message_id`. Raises `UnknownScope`."""
         ...
 
     async def edit(
         self, scope_id: int, platform_message_id: str, *, text: str, tokens: int, low_value: bool, now_ms: int
     ) -> bool:
-        """Give a message a new text and version; the old version stays for replay. False: no such live message."""
+        """Give a message a new text and version; the old version stays for replay. The text it already has changes
+        nothing. Reaches observed messages too (without keeping their old text). False: no such live message."""
         ...
 
     async def delete(self, scope_id: int, platform_message_id: str, *, now_ms: int) -> bool:
-        """Tombstone a message: its text, in every version, is gone; its place stays. False: no such live message."""
+        """Tombstone a message: its text, in every version and in the scope's title, is gone; its place stays. An observed
+        one goes altogether. False: no such live message."""
         ...
 
     async def end_session(self, scope_id: int, *, now_ms: int) -> bool:
         """End the active session (`/new`); kept for ever. False: none was active."""
         ...
 
-    async def put_summary(self, summary: Summary) -> None: ...
+    async def put_summary(self, summary: Summary) -> None:
+        """Insert or replace by id; the newest id of a session is the one that loads."""
+        ...
 
     async def put_facts(self, facts: Sequence[Fact]) -> None:
         """Insert or replace rows by id."""
