@@ -1,0 +1,53 @@
+"""The databases that the store contract runs on. A new one joins `COLUMNS` by one line."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+from memory.base import Store
+from memory.ids import Ids
+from memory.stores.sqlite import SqliteStore
+
+
+class Column(Protocol):
+    """One empty database of a test's own."""
+
+    def open(self, *, ids: Ids | None = None) -> AbstractAsyncContextManager[Store]:
+        """Open a store on the database, migrated; called again, another one beside it, as a second instance would be."""
+        ...
+
+    async def sql(self, statement: str) -> list[tuple[Any, ...]]:
+        """Run one statement past the stores (to break a table, to look at rows) and return its rows, committed."""
+        ...
+
+
+class SqliteColumn:
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "clew.db"
+        self.write_turn = asyncio.Lock()
+
+    def open(self, *, ids: Ids | None = None) -> AbstractAsyncContextManager[Store]:
+        return SqliteStore(self.path, ids=ids or Ids(1), write_turn=self.write_turn, timeout_s=5)
+
+    async def sql(self, statement: str) -> list[tuple[Any, ...]]:
+        connection = sqlite3.connect(self.path, isolation_level=None, timeout=5)
+        try:
+            return connection.execute(statement).fetchall()
+        finally:
+            connection.close()
+
+
+def _sqlite(request: pytest.FixtureRequest) -> Column:
+    return SqliteColumn(request.getfixturevalue("tmp_path"))
+
+
+COLUMNS: dict[str, Callable[[pytest.FixtureRequest], Column]] = {
+    "sqlite": _sqlite,
+}
