@@ -26,6 +26,9 @@ class ServerSettings(Section):
     instance: int | None = Field(
         None, ge=0, le=1023, description="Number of this instance in ids; unset: drawn at start."
     )
+    keepalive_s: float = Field(
+        75, gt=0, description="Seconds an idle HTTP connection stays open; longer than a proxy's."
+    )
     stop_s: float = Field(20, gt=0, description="Seconds running turns get to finish when the gateway stops.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe line logged.")
 

@@ -8,7 +8,8 @@ GatewayFault
 │   ├── AgentBroken         malformed chunk, or a stream without a finish reason
 │   └── ContextTooLong      the model says the prompt is too long: trim harder, once
 ├── LeaseLost               another instance owns the lane now; write nothing
-└── StoreBusy               the queue cannot take an event now; carries retry_after_s
+├── StoreBusy               the queue cannot take an event now; carries retry_after_s
+└── CannotListen            no port to listen on: an admin must act
 """
 
 from __future__ import annotations
@@ -68,3 +69,7 @@ class StoreBusy(GatewayFault):
     def __init__(self, message: str, *, retry_after_s: float) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+
+
+class CannotListen(GatewayFault):
+    """The HTTP server got no port: taken, not allowed, or no such address."""

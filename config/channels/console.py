@@ -16,4 +16,5 @@ class ConsoleSettings(ChannelSettings):
         None, description="Needed from anywhere but this machine; unset: this machine only."
     )
     body_bytes: int = Field(262_144, ge=1024, le=16_777_216, description="Largest body accepted.")
+    body_s: float = Field(15, gt=0, le=300, description="Seconds a body may take to arrive.")
     heartbeat_s: float = Field(15, gt=0, le=60, description="Seconds between comments on an idle event stream.")

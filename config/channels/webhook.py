@@ -19,6 +19,9 @@ class JwtSettings(Section):
     public_key: str | None = Field(None, description="PEM public key of the others.")
     jwks_url: str | None = Field(None, description="Where keys are fetched, by `kid`; https, or http on loopback.")
     jwks_min_interval_s: float = Field(60, gt=0, description="Seconds between two fetches of the keys at least.")
+    jwks_max_age_s: float = Field(
+        3600, gt=0, description="Seconds after which keys are fetched again, so that a withdrawn one stops working."
+    )
     timeout_s: float = Field(5, gt=0, description="Seconds a fetch of the keys may take.")
     leeway_s: float = Field(60, ge=0, le=60, description="Clock skew allowed.")
     groups_claim: str = Field(
@@ -39,4 +42,5 @@ class WebhookSettings(ChannelSettings):
     )
     sync_s: float = Field(20, gt=0, le=60, description="Seconds a `sync` call waits before it answers 202.")
     body_bytes: int = Field(262_144, ge=1024, le=16_777_216, description="Largest body accepted.")
+    body_s: float = Field(15, gt=0, le=300, description="Seconds a body may take to arrive.")
     heartbeat_s: float = Field(15, gt=0, le=60, description="Seconds between comments on an idle event stream.")
