@@ -27,6 +27,14 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     ms: int = 0
 
 
+class Quoted(msgspec.Struct, frozen=True, kw_only=True):
+    """What a message replies to, as the platform told it: data, never instruction. `by_bot`: our own earlier reply."""
+
+    name: str
+    text: str
+    by_bot: bool = False
+
+
 class Message(msgspec.Struct, frozen=True, kw_only=True):
     """One stored message. `id` orders it in its scope and is the summary watermark's unit (A14, A15)."""
 
@@ -52,6 +60,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     deleted_ms: int | None = None  # tombstone: the place stays, the text is gone
     platform_message_id: str | None = None
     reply_to: str | None = None
+    quote: Quoted | None = None  # what `reply_to` said; kept, because the quoted message may never have been ours
     thinking: str | None = None  # A17: only from agents that report it
     thinking_s: float | None = None
     steps: tuple[Step, ...] = ()
@@ -74,6 +83,7 @@ class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
     low_value: bool = False
     platform_message_id: str | None = None
     reply_to: str | None = None
+    quote: Quoted | None = None
     thinking: str | None = None
     thinking_s: float | None = None
     steps: tuple[Step, ...] = ()
@@ -218,11 +228,26 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """One candidate: where it was meant to go, which row in which version, whether it went in, and by which rule."""
 
     section: str  # role, pinned, profile, summary, facts, observed, carried, window, message, ...
-    ids: tuple[int, ...]  # the rows; more than one where neighbours were merged into one prompt message
+    ids: tuple[int, ...]  # the row; none for a section that is no row (role)
     version: int
     verdict: Literal["in", "cut", "out"]
     rule: str  # e.g. current_turn, kept_turns, window, low_value, token_budget, message_cap, leading_assistant
     tokens: int
+
+
+class Frame(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a prompt was made from besides rows and settings: with them, enough to make it again byte for byte."""
+
+    model: str = ""
+    channel: str = ""
+    conversation: str = ""  # encoded, as in the key; with `channel`, the place whose settings applied
+    chat_type: str = "private"
+    language: str = "en"  # of the labels: "en" or "zh"
+    reports_lookups: bool = False  # of the agent that was asked (E08)
+    limit_tokens: int | None = (
+        None  # the prompt's own limit after a model refused a longer one; None: the settings' alone
+    )
+    carried_scope_id: int | None = None  # the scope that the carried rows belong to
 
 
 class Ledger(msgspec.Struct, frozen=True, kw_only=True):
@@ -242,6 +267,7 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]  # e.g. "extraction pending", "context refused: trimmed harder once"
     prompt_digest: str  # sha256 of the canonical prompt, so that a replay can prove itself
     usage: dict[str, int]  # as reported by the model; empty when not
+    frame: Frame = Frame()
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
