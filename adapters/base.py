@@ -6,7 +6,7 @@ inbox stores them as they are.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager
 from typing import Literal, Protocol
 
@@ -132,7 +132,7 @@ class Intake(Protocol):
         """Return the turn as soon as it is terminal, or as it stands after `timeout_s`."""
         ...
 
-    def events(self, channel: str, turn_id: str, *, after: int | None = None) -> AsyncIterator[StreamEvent]:
+    def events(self, channel: str, turn_id: str, *, after: int | None = None) -> AsyncGenerator[StreamEvent, None]:
         """Follow the turn's stream to its end. `after` is the last id the reader has: a reader that missed part of it
         gets a `reset` first. Ends after `done` or `failed`; leaving early does not touch the turn."""
         ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol
 
 from adapters.base import StreamEvent
@@ -27,7 +27,11 @@ class Streams(Protocol):
         """End one event's stream with `done` or `failed` and its final view."""
         ...
 
-    def follow(self, event_id: int, *, after: int | None, idle_s: float) -> AsyncIterator[StreamEvent | None]:
+    def knows(self, event_id: int) -> bool:
+        """Whether the stream of the event is at hand here."""
+        ...
+
+    def follow(self, event_id: int, *, after: int | None, idle_s: float) -> AsyncGenerator[StreamEvent | None, None]:
         """Yield the stream's events behind `after`, to its end. None after `idle_s` without one: look at the truth.
 
         A reader whose `after` is no longer at hand gets a `reset` with all text so far.
@@ -38,6 +42,10 @@ class Streams(Protocol):
 class RateLimits(Protocol):
     """How often somebody may do something."""
 
-    def allow(self, who: str, *, per_minute: int, now: float) -> bool:
-        """Count one act of `who` and return whether it is within the limit; `now` in seconds, from any fixed start."""
+    def allows(self, who: str, *, per_minute: int, now: float) -> bool:
+        """Whether one more act of `who` is within the limit; `now` in seconds, from any fixed start. Counts nothing."""
+        ...
+
+    def count(self, who: str, *, now: float) -> None:
+        """Count one act of `who`."""
         ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Literal
 
 import msgspec
@@ -65,6 +65,9 @@ class ProcessStreams:
             self._streams.move_to_end(event_id)
         return stream
 
+    def knows(self, event_id: int) -> bool:
+        return event_id in self._streams
+
     def begin(self, event_ids: Sequence[int]) -> None:
         for event_id in event_ids:
             stream = self._stream(event_id)
@@ -91,7 +94,7 @@ class ProcessStreams:
             stream.closed = True
             stream.push("done" if name == "done" else "failed", view)
 
-    async def follow(self, event_id: int, *, after: int | None, idle_s: float) -> AsyncIterator[StreamEvent | None]:
+    async def follow(self, event_id: int, *, after: int | None, idle_s: float) -> AsyncGenerator[StreamEvent | None, None]:
         stream = self._stream(event_id)
         last = after or 0
         while True:
@@ -117,14 +120,20 @@ class ProcessRateLimits:
         self._bound = bound
         self._counts: OrderedDict[str, tuple[int, int, int]] = OrderedDict()  # minute, its count, the one before's
 
-    def allow(self, who: str, *, per_minute: int, now: float) -> bool:
-        minute, into = divmod(now, 60)
-        then, count, before = self._counts.get(who, (int(minute), 0, 0))
-        if then != int(minute):
-            before, count = (count if then == int(minute) - 1 else 0), 0
-        allowed = count + before * (1 - into / 60) < per_minute
-        self._counts[who] = (int(minute), count + allowed, before)
+    def _minute(self, who: str, now: float) -> tuple[int, int, int]:
+        minute = int(now // 60)
+        then, count, before = self._counts.get(who, (minute, 0, 0))
+        if then == minute:
+            return minute, count, before
+        return minute, 0, count if then == minute - 1 else 0
+
+    def allows(self, who: str, *, per_minute: int, now: float) -> bool:
+        _, count, before = self._minute(who, now)
+        return count + before * (1 - now % 60 / 60) < per_minute
+
+    def count(self, who: str, *, now: float) -> None:
+        minute, count, before = self._minute(who, now)
+        self._counts[who] = (minute, count + 1, before)
         self._counts.move_to_end(who)
         while len(self._counts) > self._bound:
             self._counts.popitem(last=False)
-        return allowed

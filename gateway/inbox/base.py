@@ -148,6 +148,10 @@ class Inbox(Protocol):
 
     async def event(self, event_id: int) -> Event | None: ...
 
+    async def turn_events(self, turn_id: int) -> list[Event]:
+        """Return the events answered together as this turn, oldest first."""
+        ...
+
     async def note_session(self, ids: Sequence[int], session: str) -> None:
         """Record which session the events' turn belongs to."""
         ...

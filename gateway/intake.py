@@ -1,0 +1,211 @@
+"""From an adapter's event to a stored row: route, admit, keep, and only then let the platform be acknowledged.
+
+Also what the sender may see of its turn afterwards. Deciding is `routing`'s and `admission`'s; keeping the inbox's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from hmac import compare_digest
+
+import msgspec
+
+from adapters.base import TERMINAL, InboundEvent, MessageEvent, StreamEvent, TurnStatus, TurnView
+from adapters.errors import Conflict, Overloaded, UnknownTurn
+from config.loader import Configuration
+from gateway.admission import Verdict, admit
+from gateway.commands import parse_command
+from gateway.errors import StoreBusy
+from gateway.hot.base import RateLimits, Streams
+from gateway.inbox.base import Event, Inbox, NewEvent, Outbox, Outcome
+from gateway.people import People
+from gateway.routing import Route, encode, route
+from memory.ids import Ids, now_ms
+
+logger = logging.getLogger(__name__)
+
+ID_BITS = 63
+
+
+class Intake:
+    """Implements `adapters.base.Intake` over one inbox; `act` is called with every control event once it is stored."""
+
+    def __init__(
+        self,
+        *,
+        inbox: Inbox,
+        outbox: Outbox,
+        streams: Streams,
+        limits: RateLimits,
+        people: People,
+        ids: Ids,
+        configuration: Callable[[], Configuration],
+        act: Callable[[Event], Awaitable[None]],
+        counted: Callable[[str, str, str], None],
+        poll_s: float,
+    ) -> None:
+        """`configuration` gives the settings of the moment; `counted` hears (channel, action, rule) of every new event."""
+        self._inbox = inbox
+        self._outbox = outbox
+        self._streams = streams
+        self._limits = limits
+        self._people = people
+        self._ids = ids
+        self._configuration = configuration
+        self._act = act
+        self._counted = counted
+        self._poll_s = poll_s
+
+    async def accept(self, event: InboundEvent, *, fingerprint: str | None = None) -> TurnView:
+        new, lane, verdict = await self._decide(event, fingerprint)
+        try:
+            accepted = await self._inbox.accept(new, lane=lane, dedupe_ids=event.dedupe_ids)
+        except StoreBusy as busy:
+            raise Overloaded(str(busy), retry_after_s=busy.retry_after_s) from busy
+        stored = accepted.event
+        if accepted.verdict != "accepted":
+            if stored.fingerprint != fingerprint:
+                raise Conflict("this message id came before with another body; give a new message a new id")
+            return msgspec.structs.replace(await self._view(stored), token=stored.token, duplicate=True)
+        self._counted(event.channel, verdict.action, verdict.rule)
+        if isinstance(event, MessageEvent):
+            self._limits.count(_limit_key(event), now=time.monotonic())
+        if stored.kind == "control" and stored.outcome is None:
+            await self._act(stored)
+            stored = await self._inbox.event(stored.id) or stored
+        return msgspec.structs.replace(await self._view(stored), token=stored.token)
+
+    async def _decide(self, event: InboundEvent, fingerprint: str | None) -> tuple[NewEvent, str, Verdict]:
+        configuration = self._configuration()
+        settings = configuration.effective(event.channel, event.room, event.thread)
+        message = isinstance(event, MessageEvent)
+        command = parse_command(event.text) if isinstance(event, MessageEvent) else None
+        over = message and not self._limits.allows(
+            _limit_key(event), per_minute=settings.limits.per_minute, now=time.monotonic()
+        )
+        verdict = admit(event, settings, known_command=command is not None, over_limit=over)
+        chosen = await self._people.chosen_agent(event) if settings.agents else None
+        routed = route(
+            event, configuration=configuration, chosen_agent=chosen, rule=verdict.rule, refused=verdict.refused
+        )
+        if verdict.rule == "rate_limited" and not self._may_complain(event):
+            verdict = Verdict("ignore", verdict.rule)
+        control = verdict.action in ("observe", "apply") or (command is not None and command.name == "stop")
+        new = NewEvent(
+            id=self._ids.next(),
+            channel=event.channel,
+            kind="control" if control else "message",
+            speaker=event.sender.user,
+            body=encode(routed),
+            token=secrets.token_urlsafe(24),
+            fingerprint=fingerprint,
+            now_ms=now_ms(),
+            outcome=Outcome(state="ignored", rule=verdict.rule) if verdict.action == "ignore" else None,
+        )
+        return new, routed.lane, verdict
+
+    def _may_complain(self, event: InboundEvent) -> bool:
+        """One notice a minute: answering a flood message by message would be a flood of our own."""
+        who, now = f"notice:{_limit_key(event)}", time.monotonic()
+        allowed = self._limits.allows(who, per_minute=1, now=now)
+        if allowed:
+            self._limits.count(who, now=now)
+        return allowed
+
+    async def turn(self, channel: str, turn_id: str, *, token: str) -> TurnView:
+        event = await self._event(channel, turn_id)
+        if event is None or not compare_digest(event.token.encode(), token.encode("utf-8", "replace")):
+            raise UnknownTurn(f"no turn {turn_id!r} for this token")
+        return await self._view(event)
+
+    async def wait(self, channel: str, turn_id: str, *, timeout_s: float) -> TurnView:
+        event = await self._event(channel, turn_id)
+        if event is None:
+            raise UnknownTurn(f"no turn {turn_id!r}")
+        view = await self._view(event)
+        if view.status in TERMINAL:
+            return view
+        try:
+            async with asyncio.timeout(timeout_s), aclosing(self.events(channel, turn_id)) as events:
+                async for item in events:
+                    if item.name in ("done", "failed"):
+                        break
+        except TimeoutError:
+            pass
+        return await self._view(await self._inbox.event(event.id) or event)
+
+    async def events(self, channel: str, turn_id: str, *, after: int | None = None) -> AsyncGenerator[StreamEvent, None]:
+        event = await self._event(channel, turn_id)
+        if event is None:
+            raise UnknownTurn(f"no turn {turn_id!r}")
+        view = await self._view(event)
+        yield StreamEvent(id=after or 0, name="turn", data=msgspec.json.encode(view))
+        if view.status not in TERMINAL or self._streams.knows(event.id):
+            async with aclosing(self._streams.follow(event.id, after=after, idle_s=self._poll_s)) as stream:
+                async for item in stream:
+                    if item is not None:
+                        yield item
+                        if item.name in ("done", "failed"):
+                            return
+                        continue
+                    # Nothing came for a while: perhaps the turn ran elsewhere. The row tells.
+                    view = await self._view(await self._inbox.event(event.id) or event)
+                    if view.status in TERMINAL:
+                        break
+        text = (view.reply or {}).get("text", "")
+        yield StreamEvent(id=(after or 0) + 1, name="reset", data=msgspec.json.encode({"text": text}))
+        name, data = closing(view)
+        yield StreamEvent(id=(after or 0) + 2, name="failed" if name == "failed" else "done", data=data)
+
+    async def ended(self, turn_id: int) -> None:
+        """Tell the readers of a turn's events that it has ended."""
+        for event in await self._inbox.turn_events(turn_id):
+            await self.close(event)
+
+    async def close(self, event: Event) -> None:
+        """Tell one terminal event's readers its end; a no-op before it is terminal."""
+        view = await self._view(event)
+        if view.status in TERMINAL:
+            name, data = closing(view)
+            self._streams.close(event.id, name=name, view=data)
+
+    async def _event(self, channel: str, turn_id: str) -> Event | None:
+        if not (turn_id.isascii() and turn_id.isdigit() and len(turn_id) <= 19):
+            return None
+        number = int(turn_id)
+        event = await self._inbox.event(number) if number.bit_length() <= ID_BITS else None
+        return event if event is not None and event.channel == channel else None
+
+    async def _view(self, event: Event) -> TurnView:
+        answered = event.state == "answered"
+        text = await self._outbox.reply(event.turn_id) if answered else None
+        outcome = event.outcome
+        status: TurnStatus = "running" if event.state == "replied" else event.state
+        error = None
+        if outcome is not None and outcome.code is not None:
+            error = {"code": outcome.code, "message": outcome.message or ""}
+        return TurnView(
+            turn=str(event.id),
+            status=status,
+            session=event.session,
+            rule=outcome.rule if outcome else None,
+            reply=None if text is None else {"text": text},
+            error=error,
+        )
+
+
+def closing(view: TurnView) -> tuple[str, bytes]:
+    """Return the name and data of the event that ends a stream."""
+    return ("failed" if view.status in ("failed", "dead") else "done"), msgspec.json.encode(view)
+
+
+def _limit_key(event: InboundEvent) -> str:
+    return f"{event.channel}:{event.sender.user}"
+
+
+__all__ = ["Intake", "Route", "closing"]

@@ -1,0 +1,142 @@
+"""What the gateway is made of at this moment: the settings, the agents and the channels that run under them.
+
+A valid change of settings is put in place piece by piece: only an agent or channel whose own settings changed is replaced,
+new before old, so that no message meets a gap. A turn keeps the agent it began with until it ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from adapters.base import Adapter, Intake
+from config.channels.base import ChannelSettings
+from config.loader import Configuration
+from config.settings import AgentSettings
+from gateway.agent import Agent
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _RunningAgent:
+    settings: AgentSettings
+    agent: Agent
+    users: int = 0
+    retired: bool = False
+
+
+@dataclass(slots=True)
+class _RunningChannel:
+    settings: ChannelSettings
+    adapter: Adapter
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    started: asyncio.Event = field(default_factory=asyncio.Event)
+    failure: str | None = None
+
+
+class Live:
+    """The running agents and channels. Built once; `apply` brings them to a configuration, first and later alike."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        *,
+        make_agent: Callable[[str, AgentSettings], Agent],
+        make_adapter: Callable[[str, ChannelSettings], Adapter],
+    ) -> None:
+        self.configuration = configuration
+        self._make_agent = make_agent
+        self._make_adapter = make_adapter
+        self._agents: dict[str, _RunningAgent] = {}
+        self._channels: dict[str, _RunningChannel] = {}
+
+    @asynccontextmanager
+    async def agent(self, name: str) -> AsyncIterator[tuple[Agent, AgentSettings]]:
+        """Lend an agent for the length of a turn. Raises KeyError when none of that name is configured."""
+        running = self._agents[name]
+        running.users += 1
+        try:
+            yield running.agent, running.settings
+        finally:
+            running.users -= 1
+            if running.retired and not running.users:
+                await running.agent.aclose()
+
+    def agents(self) -> dict[str, Agent]:
+        """Return the agents by name."""
+        return {name: running.agent for name, running in self._agents.items()}
+
+    def adapter(self, name: str) -> Adapter | None:
+        """Return the channel's adapter; None: no such channel, or it failed to start."""
+        channel = self._channels.get(name)
+        return channel.adapter if channel is not None and channel.failure is None else None
+
+    def channels(self) -> dict[str, str | None]:
+        """Return every configured channel's name and why it failed to start (None: it runs)."""
+        return {name: channel.failure for name, channel in self._channels.items()}
+
+    async def apply(self, configuration: Configuration, *, intake: Intake, tasks: asyncio.TaskGroup) -> None:
+        """Bring agents and channels to `configuration`; from then on new events are routed by it."""
+        settings = configuration.settings
+        for name, agent_settings in settings.agents.items():
+            await self._put_agent(name, agent_settings)
+        for name, channel_settings in settings.channels.items():
+            await self._put_channel(name, channel_settings, intake=intake, tasks=tasks)
+        self.configuration = configuration
+        for name in self._channels.keys() - settings.channels.keys():
+            self._channels.pop(name).stop.set()
+        for name in self._agents.keys() - settings.agents.keys():
+            await self._retire(self._agents.pop(name))
+
+    async def aclose(self) -> None:
+        """Close the agents; channels end with the task group they were started in."""
+        for channel in self._channels.values():
+            channel.stop.set()
+        for running in self._agents.values():
+            await running.agent.aclose()
+
+    async def _put_agent(self, name: str, settings: AgentSettings) -> None:
+        old = self._agents.get(name)
+        if old is not None and old.settings == settings:
+            return
+        self._agents[name] = _RunningAgent(settings, self._make_agent(name, settings))
+        if old is not None:
+            logger.info("agent replaced", extra={"agent": name})
+            await self._retire(old)
+
+    async def _retire(self, running: _RunningAgent) -> None:
+        running.retired = True
+        if not running.users:
+            await running.agent.aclose()
+
+    async def _put_channel(
+        self, name: str, settings: ChannelSettings, *, intake: Intake, tasks: asyncio.TaskGroup
+    ) -> None:
+        old = self._channels.get(name)
+        if old is not None and old.settings == settings:
+            return
+        channel = _RunningChannel(settings, self._make_adapter(name, settings))
+        tasks.create_task(self._run(name, channel, intake), name=f"channel {name}")
+        await channel.started.wait()
+        if channel.failure is not None and old is not None:
+            return  # the old one serves on: settings that don't work are worth less than those that did
+        self._channels[name] = channel
+        if old is not None:
+            logger.info("channel replaced", extra={"channel": name})
+            old.stop.set()
+
+    async def _run(self, name: str, channel: _RunningChannel, intake: Intake) -> None:
+        """One channel's life. A channel that fails takes nothing else with it; its state says why."""
+        try:
+            async with channel.adapter.running(intake):
+                channel.started.set()
+                await channel.stop.wait()
+        except Exception as exc:
+            channel.failure = f"{type(exc).__name__}: {exc}"
+            logger.exception("channel failed", extra={"channel": name})
+        finally:
+            channel.started.set()

@@ -1,0 +1,69 @@
+"""Who a sender is: from platform account to person, and the agent a person has chosen for a conversation.
+
+Both are rows of the store with a bounded cache before them: asked for at every message, changed hardly ever.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from adapters.base import InboundEvent, Sender
+from memory.base import Identity, Store
+from memory.ids import now_ms
+from memory.key import ConversationKey
+
+ChoiceKey = tuple[str, str, str, str]
+
+
+class People:
+    """Reads through two caches of `bound` entries each."""
+
+    def __init__(self, store: Store, bound: int = 20_000) -> None:
+        self._store = store
+        self._bound = bound
+        self._persons: OrderedDict[Identity, int] = OrderedDict()
+        self._choices: OrderedDict[ChoiceKey, str | None] = OrderedDict()
+
+    async def person(self, sender: Sender, *, kind: str) -> int | None:
+        """Return the sender's person; None when the platform does not vouch for the sender: no personal memory then."""
+        if not sender.trusted:
+            return None
+        identity = Identity(kind=kind, tenant=sender.tenant, account=sender.account)
+        person = self._persons.get(identity)
+        if person is None:
+            person = await self._store.person(identity, now_ms=now_ms())
+            self._persons[identity] = person
+            if len(self._persons) > self._bound:
+                self._persons.popitem(last=False)
+        return person
+
+    async def chosen_agent(self, event: InboundEvent) -> str | None:
+        """Return the agent the sender has chosen in this conversation; None: none."""
+        key = _key(event)
+        choice = key.columns()[:4]
+        if choice not in self._choices:
+            self._remember(choice, await self._store.chosen_agent(key))
+        return self._choices[choice]
+
+    async def choose_agent(self, event: InboundEvent, agent: str | None) -> None:
+        """Keep the sender's choice for this conversation."""
+        key = _key(event)
+        await self._store.choose_agent(key, agent, now_ms=now_ms())
+        self._remember(key.columns()[:4], agent)
+
+    def _remember(self, choice: ChoiceKey, agent: str | None) -> None:
+        self._choices[choice] = agent
+        if len(self._choices) > self._bound:
+            self._choices.popitem(last=False)
+
+
+def _key(event: InboundEvent) -> ConversationKey:
+    """The agent's place in the key plays no part in a choice; it only must not be empty."""
+    return ConversationKey(
+        user=event.sender.user,
+        channel=event.channel,
+        room=event.room,
+        thread=event.thread,
+        chat_type=event.chat_type,
+        agent="any",
+    )

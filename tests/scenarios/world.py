@@ -1,0 +1,237 @@
+"""The world around a real gateway process: a scripted model server, a signing webhook client, and the process itself."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+from standardwebhooks import Webhook
+
+ROOT = Path(__file__).parents[2]
+SECRET = "whsec_" + base64.b64encode(b"0123456789abcdef0123456789abcdef").decode()
+
+Prompt = list[dict[str, str]]
+Script = Callable[[Prompt], "str | Awaitable[str]"]
+
+
+@dataclass
+class ModelServer:
+    """An OpenAI-compatible server that answers by `script(messages)`; keeps every prompt it was sent."""
+
+    script: Script
+    prompts: list[Prompt] = field(default_factory=list)
+    url: str = ""
+    called: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def complete(self, request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        self.prompts.append(body["messages"])
+        self.called.set()
+        text = self.script(body["messages"])
+        if not isinstance(text, str):
+            text = await text
+        response = web.StreamResponse(headers={"content-type": "text/event-stream"})
+        await response.prepare(request)
+        for piece in [text[i : i + 8] for i in range(0, len(text), 8)]:
+            await response.write(_chunk({"content": piece}, None))
+        await response.write(_chunk({}, "stop"))
+        await response.write(b"data: [DONE]\n\n")
+        return response
+
+    async def models(self, request: web.Request) -> web.Response:
+        return web.json_response({"object": "list", "data": []})
+
+
+def _chunk(delta: dict[str, str], finish: str | None) -> bytes:
+    body = {
+        "id": "c",
+        "object": "chat.completion.chunk",
+        "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
+    }
+    return b"data: " + json.dumps(body, ensure_ascii=False).encode() + b"\n\n"
+
+
+@asynccontextmanager
+async def model_server(script: Script) -> AsyncIterator[ModelServer]:
+    """Run a model server on loopback."""
+    server = ModelServer(script)
+    app = web.Application()
+    app.router.add_post("/v1/chat/completions", server.complete)
+    app.router.add_get("/v1/models", server.models)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+    try:
+        yield server
+    finally:
+        await runner.cleanup()
+
+
+class Gateway:
+    """A real `python -m gateway serve` process."""
+
+    def __init__(self, config: Path, environ: dict[str, str]) -> None:
+        self.config = config
+        self.environ = environ
+        self.url = ""
+        self.ready_line = ""
+        self.log: list[str] = []
+        self._process: asyncio.subprocess.Process | None = None
+        self._reader: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Start it and wait for the ready line."""
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "gateway", "serve", "--config", str(self.config), cwd=ROOT, env=self.environ,
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, limit=2**22,
+        )  # fmt: skip
+        assert self._process.stdout is not None
+        self._reader = asyncio.create_task(self._read_log())
+        async with asyncio.timeout(60):
+            line = (await self._process.stdout.readline()).decode()
+        assert line.startswith("Clew is ready: "), (line, *self.log[-30:])
+        self.ready_line = line.strip()
+        self.url = line.split()[3].rstrip("/")
+
+    async def _read_log(self) -> None:
+        assert self._process is not None
+        assert self._process.stderr is not None
+        async for line in self._process.stderr:
+            self.log.append(line.decode("utf-8", "replace").rstrip())
+
+    async def kill(self) -> None:
+        """SIGKILL: nothing can be tidied up."""
+        await self._end(signal.SIGKILL)
+
+    async def stop(self) -> int:
+        """SIGTERM, and wait for the orderly end; return the exit code."""
+        return await self._end(signal.SIGTERM)
+
+    async def _end(self, how: signal.Signals) -> int:
+        assert self._process is not None
+        if self._process.returncode is None:
+            self._process.send_signal(how)
+        async with asyncio.timeout(60):
+            code = await self._process.wait()
+            if self._reader is not None:
+                await self._reader
+        return code
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+
+def write_config(folder: Path, body: str, *, storage: str | None = None) -> Path:
+    """Write a settings file that stores in `folder` (or at `storage`) and listens on a free port."""
+    path = folder / "clew.yaml"
+    store = storage or f"sqlite:///{folder / 'clew.db'}"
+    path.write_text(f"server: {{port: 0}}\nstorage: {store}\n{body}", "utf-8")
+    return path
+
+
+def environ(**more: str) -> dict[str, str]:
+    """Return a clean environment for the process: no key or address of the surroundings leaks into a test."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "COVERAGE_PROCESS_START") if name in os.environ}
+    return kept | {"PYTHONWARNINGS": "error", "HOOK": SECRET} | more
+
+
+@asynccontextmanager
+async def gateway(config: Path, **env: str) -> AsyncIterator[Gateway]:
+    """Run a gateway; it is killed at the end if it still runs."""
+    process = Gateway(config, environ(**env))
+    try:
+        await process.start()
+        yield process
+    finally:
+        await process.kill()
+
+
+class Hook:
+    """A program that talks to one webhook channel, signing what it sends."""
+
+    def __init__(self, session: aiohttp.ClientSession, gateway: Gateway, channel: str = "hook") -> None:
+        self._session = session
+        self._gateway = gateway
+        self._channel = channel
+        self._number = 0
+
+    async def post(self, body: dict[str, Any], *, webhook_id: str | None = None) -> tuple[int, dict[str, Any]]:
+        """Sign and send a body as it is; return status and answer."""
+        raw = json.dumps(body, ensure_ascii=False).encode()
+        webhook_id = webhook_id or f"msg_{time.monotonic_ns()}"
+        now = datetime.now(tz=UTC)
+        headers = {
+            "content-type": "application/json",
+            "webhook-id": webhook_id,
+            "webhook-timestamp": str(int(now.timestamp())),
+            "webhook-signature": Webhook(SECRET).sign(webhook_id, now, raw.decode()),
+        }
+        url = f"{self._gateway.url}/channels/{self._channel}"
+        async with self._session.post(url, data=raw, headers=headers) as response:
+            return response.status, await response.json()
+
+    async def say(
+        self, text: str, *, sender: str = "u1", name: str = "", conversation: str = "c1", chat_type: str = "private",
+        message_id: str | None = None, mode: str = "sync", **more: Any,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Say something and return the turn."""
+        self._number += 1
+        body = {
+            "conversation": conversation,
+            "chat_type": chat_type,
+            "sender": {"id": sender, "name": name or sender},
+            "message": {"id": message_id or f"m{time.monotonic_ns()}-{self._number}", "text": text},
+            "mode": mode,
+            **more,
+        }
+        status, answer = await self.post(body)
+        assert status in (200, 202), (status, answer)
+        return answer
+
+    async def turn(self, turn: dict[str, Any]) -> dict[str, Any]:
+        """Look at a turn again, with its token."""
+        url = f"{self._gateway.url}/channels/{self._channel}/turns/{turn['turn']}"
+        async with self._session.get(url, headers={"authorization": f"Bearer {turn['token']}"}) as response:
+            assert response.status == 200, await response.text()
+            return await response.json()
+
+    async def settled(self, turn: dict[str, Any], *, timeout_s: float = 30) -> dict[str, Any]:
+        """Follow a turn's events to its end and return the last view."""
+        url = f"{self._gateway.url}/channels/{self._channel}/turns/{turn['turn']}/events"
+        async with asyncio.timeout(timeout_s):
+            async with self._session.get(url, headers={"authorization": f"Bearer {turn['token']}"}) as response:
+                async for name, data in sse(response):
+                    if name in ("done", "failed"):
+                        return data
+        raise AssertionError("the stream ended without done or failed")
+
+
+async def sse(response: aiohttp.ClientResponse) -> AsyncIterator[tuple[str, Any]]:
+    """Yield (event name, decoded data) of an event stream."""
+    name, data = "", ""
+    async for raw in response.content:
+        line = raw.decode().rstrip("\n").rstrip("\r")
+        if line.startswith("event:"):
+            name = line[6:].strip()
+        elif line.startswith("data:"):
+            data += line[5:].strip()
+        elif not line and data:
+            yield name, json.loads(data)
+            name, data = "", ""
