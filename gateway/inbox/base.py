@@ -5,7 +5,11 @@ transaction. Every implementation passes `tests/contracts/inbox.py`; the facts b
 
 A lane is named by its scope. At most one owner holds a lane, under a lease; each holding has a fencing number greater
 than the one before, and every write of a turn names it. A write with an old number raises `gateway.errors.LeaseLost` and
-changes nothing.
+changes nothing. Trouble with the database surfaces on every verb as `gateway.errors.StoreBusy`; whether a write took place
+is then unknown, and repeating it is safe.
+
+Ids are `memory/ids.py`'s. Free text (replies, errors, reasons) is kept as it is but for NUL and lone surrogates, which
+databases and platforms refuse: they become U+FFFD.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ EventState = Literal["accepted", "running", "replied", "answered", "observed", "
 ChunkState = Literal["waiting", "sending", "sent", "unknown", "dead"]
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How an event ended. `rule` says why it was observed or ignored, `code` and `message` why it failed or died."""
 
     state: Literal["answered", "observed", "ignored", "applied", "failed", "dead"]
@@ -45,7 +49,10 @@ class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """An event as stored. `turn_id` is its own id, or the head's it was collected into."""
+    """An event as stored. `turn_id` is its own id, or the head's it was collected into.
+
+    A terminal event has its outcome; a replied one has it only if its reply is the notice of a failure.
+    """
 
     id: int
     turn_id: int
@@ -79,7 +86,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Chunk(msgspec.Struct, frozen=True, kw_only=True):
-    """One piece of a reply on its way out. `address` is encoded, opaque here; `queue` orders chunks: one room and thread."""
+    """One piece of a reply on its way out. `address` is encoded, opaque here; `queue` orders the channel's chunks: one
+    room and thread. `id` is never given twice."""
 
     id: int
     turn_id: int
@@ -112,38 +120,44 @@ class Inbox(Protocol):
 
     async def accept(self, event: NewEvent, *, lane: str, dedupe_ids: Sequence[str]) -> Accepted:
         """Store the event and its dedupe ids in one transaction; durable when this returns. Concurrent calls are grouped
-        into one commit. Order in a lane is the order in which calls were made."""
+        into one commit. Order in a lane is the order in which calls were made.
+
+        Dedupe ids count within the event's channel. A message that would have to wait behind `accept_max` others is
+        refused with `StoreBusy`; control events and terminal ones are not, as they don't wait."""
         ...
 
     async def claim(self, n: int) -> list[Claim]:
-        """Own up to `n` lanes that have an event `accepted` or left `running` by a lost owner; oldest waiting first.
-        Lanes already owned by this instance are not returned again. Empty: nothing to do."""
+        """Own up to `n` lanes that have an event `accepted` or left `running` by a lost owner; longest waiting first.
+        A lane is not returned again before it was released or its lease ran out. Empty: nothing to do."""
         ...
 
     async def renew(self, claims: Sequence[Claim]) -> list[Claim]:
         """Extend the leases; return those that are still ours."""
         ...
 
-    async def waiting(self, lane: str) -> list[Event]:
-        """Return the lane's message events not yet terminal or replied, oldest first: what `collect` and `/stop` look at."""
+    async def waiting(self, lane: str, *, limit: int = 100) -> list[Event]:
+        """Return the lane's message events not yet terminal or replied, oldest first: what `collect` and `/stop` look at.
+        At most `limit`, so that a turn's cost does not grow with what waits behind it."""
         ...
 
     async def start(self, ids: Sequence[int], *, turn_id: int, lane: str, fence: int) -> None:
-        """Mark events `running` as one turn and count the attempt."""
+        """Mark waiting events `running` as one turn and count the attempt."""
         ...
 
     async def finish(self, ids: Sequence[int], outcome: Outcome, *, lane: str, fence: int | None) -> None:
-        """Give events their terminal state, exactly once: an event already terminal keeps its first. `fence` None is for
-        control events, which act past the lane."""
+        """Give events their terminal state, exactly once: an event already terminal (or replied) keeps what it has.
+        `fence` None is for control events, which act past the lane; message events are not touched by it."""
         ...
 
     async def release(self, claim: Claim, *, hand_over: bool = False) -> bool:
         """Give the lane up. False: an event came meanwhile and the lane is still ours; look again. `hand_over` gives it up
-        with what waits in it, for another owner to claim at once (the gateway stops)."""
+        with what waits in it, for another owner to claim at once (the gateway stops). True also for a lane not ours."""
         ...
 
-    async def changed(self) -> None:
-        """Return when there may be something to claim or to send (also when not: a spurious wake is allowed)."""
+    async def changed(self, after: int) -> int:
+        """Return the number of the last change as soon as it is greater than `after` (0 at first), and at the latest
+        after `poll_s`: then there may be something to claim or to send. Any number of callers, none steals another's
+        wake. A queue that can't go on raises what broke it."""
         ...
 
     async def event(self, event_id: int) -> Event | None: ...
@@ -157,13 +171,14 @@ class Inbox(Protocol):
         ...
 
     async def controls(self) -> list[Event]:
-        """Return accepted control events that nobody has applied (after a crash), oldest first."""
+        """Take over the accepted control events whose accepting process is gone, and return them, oldest first."""
         ...
 
     async def stats(self) -> Stats: ...
 
     async def purge(self, *, before_ms: int, dedupe_before_ms: int, limit: int) -> int:
-        """Delete up to `limit` terminal events, chunks and dedupe ids older than that; return how many rows."""
+        """Delete dedupe ids older than `dedupe_before_ms`, and terminal events older than both, with their replies and
+        chunks; up to `limit` of each. What is pending stays, its dedupe ids too. Return how many rows; call until 0."""
         ...
 
 
@@ -187,7 +202,7 @@ class Outbox(Protocol):
     ) -> None:
         """Store the reply (`text` whole, `chunks` as they go out) and mark its events `replied`, in one transaction.
         `failed` set: the text is the notice of a failure, and the events end as that, not as `answered`.
-        Repeating it for the same turn changes nothing."""
+        Repeating it for the same turn changes nothing. Raises ValueError when `chunks` is empty."""
         ...
 
     async def reply(self, turn_id: int) -> str | None:
@@ -196,7 +211,10 @@ class Outbox(Protocol):
 
     async def due(self, *, now_ms: int, limit: int) -> list[Chunk]:
         """Return the head chunk of every queue whose head is due and not being sent, marked `sending` with its attempt
-        counted; `sending` ones left by a lost owner come back as `unknown` for `resolve` to decide. Oldest first."""
+        counted, before anybody can send it. One left `sending` by a lost owner is handed out as `unknown`, its attempt not
+        counted again: the caller says `unknown`, or reconciles with the platform and says `sent` or `retry`. Oldest first.
+
+        The caller owns the chunk until it says how it went; the four verbs below do nothing (False) for any other."""
         ...
 
     async def next_due_ms(self) -> int | None:
