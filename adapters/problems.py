@@ -45,7 +45,9 @@ class Problem(AdapterFault):
             "type": "about:blank",
             "title": HTTPStatus(self.status).phrase,
             "status": self.status,
-            "detail": self.detail,
+            "detail": self.detail.encode(
+                errors="replace"
+            ).decode(),  # it may quote a path or a header, which may be anything
             "code": self.code,
         }
         if self.field is not None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from aiohttp import web
@@ -43,18 +43,17 @@ def last_event_id(request: web.Request) -> int | None:
 
 
 async def follow(
-    request: web.Request, events: AsyncIterator[StreamEvent], *, heartbeat_s: float, opening: bytes = b""
+    request: web.Request, events: AsyncGenerator[StreamEvent, None], *, heartbeat_s: float
 ) -> web.StreamResponse:
     """Answer `request` with `events` until they end, the reader leaves or stalls, or the server closes.
 
-    `opening` (frames) goes out first. An idle stream carries a comment every `heartbeat_s` seconds; a reader that takes
-    nothing for twice as long is let go. Call it only once the reader's right to the turn is settled: from here on the
-    status is 200.
+    An idle stream carries a comment every `heartbeat_s` seconds; a reader that takes nothing for twice as long is let go.
+    Call it only once the reader's right to the turn is settled: from here on the status is 200.
     """
     response = web.StreamResponse(headers=_HEADERS)
     try:
         await response.prepare(request)
-        await response.write(_RETRY + opening)
+        await response.write(_RETRY)
         async with aclosing(_frames(events, request.app[CLOSING], heartbeat_s=heartbeat_s)) as frames:
             async for piece in frames:
                 async with asyncio.timeout(_STALLED_BEATS * heartbeat_s):
@@ -68,7 +67,7 @@ async def follow(
 
 
 async def _frames(
-    events: AsyncIterator[StreamEvent], closing: asyncio.Event, *, heartbeat_s: float
+    events: AsyncGenerator[StreamEvent, None], closing: asyncio.Event, *, heartbeat_s: float
 ) -> AsyncGenerator[bytes, None]:
     """Yield each event's frame, and a comment whenever `heartbeat_s` passes without one.
 
@@ -95,9 +94,8 @@ async def _frames(
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
-        if isinstance(events, AsyncGenerator):
-            await events.aclose()
+        await events.aclose()
 
 
-async def _next(events: AsyncIterator[StreamEvent]) -> StreamEvent | None:
+async def _next(events: AsyncGenerator[StreamEvent, None]) -> StreamEvent | None:
     return await anext(events, None)
