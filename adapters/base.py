@@ -97,6 +97,7 @@ class TurnView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reply: dict[str, str] | None = None  # {"text": ...}
     error: dict[str, str] | None = None  # {"code": ..., "message": ...}
     token: str | None = None
+    part_of: str | None = None  # the turn this message was answered in, where that is another's (`busy: collect`)
     duplicate: bool = False  # this call met a turn accepted before; not part of the wire form
 
 
@@ -142,7 +143,7 @@ class AgentView(msgspec.Struct, frozen=True, kw_only=True):
     """An agent as a person may see it."""
 
     name: str
-    kind: str  # "demo", "openai", ...
+    kind: str  # "demo", "openai", ...; `auto` resolved
     model: str | None = None  # None: not a model
 
 

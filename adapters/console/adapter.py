@@ -1,0 +1,231 @@
+"""The chat page that comes with the gateway: its files, what people say on it, and what the model saw.
+
+The answers reach the page through the turn's own event stream, which the HTTP server offers for every channel.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qs, quote
+
+import msgspec
+from aiohttp import web
+
+from adapters.base import TERMINAL, Address, Capabilities, Explains, Intake, Receipt
+from adapters.console import access, render
+from adapters.console.parse import event_of, fingerprint, parse
+from adapters.errors import AdapterFault
+from adapters.problems import Problem, unavailable
+from config.channels.console import ConsoleSettings
+
+_STATIC = Path(__file__).with_name("static")
+_TOKEN_BYTES = 4096
+_COOKIE_S = 30 * 24 * 3600
+_PROXY_HEADERS = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP")
+_REFUSED = {
+    "not_local": (403, "the chat page is for its own machine only; set channels.NAME.token to open it to others"),
+    "token_needed": (401, "the chat page asks for its token; open / in a browser, or send `Authorization: Bearer …`"),
+    "foreign_page": (403, "this was sent by a page of another origin"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    body: bytes
+    type: str
+    etag: str
+
+
+def _read_files() -> dict[str, _File]:
+    files = {}
+    for path in _STATIC.iterdir():
+        if path.suffix in render.TYPES:
+            body = path.read_bytes()
+            files[path.name] = _File(body, render.TYPES[path.suffix], hashlib.sha256(body).hexdigest()[:16])
+    return files
+
+
+class ConsoleAdapter:
+    """One console channel: implements `adapters.base.Adapter`, and answers HTTP requests by `handle`."""
+
+    capabilities = Capabilities(streams=True, repeatable=True)
+
+    def __init__(
+        self, name: str, settings: ConsoleSettings, *, explains: Explains, public_url: str | None = None
+    ) -> None:
+        """`public_url` is the server's: the host under which the page may be opened besides this machine's own names."""
+        self.heartbeat_s = settings.heartbeat_s
+        self._name = name
+        self._settings = settings
+        self._token = settings.token.get_secret_value() if settings.token else None
+        self._explains = explains
+        self._public_url = public_url
+        self._intake: Intake | None = None
+        self._files: dict[str, _File] = {}
+
+    @asynccontextmanager
+    async def running(self, intake: Intake) -> AsyncIterator[None]:
+        self._files = await asyncio.to_thread(_read_files)
+        self._intake = intake
+        try:
+            yield
+        finally:
+            self._intake = None
+
+    def chunks(self, text: str) -> list[str]:
+        return [text]
+
+    async def send(self, address: Address, chunk: str, *, chunk_id: str) -> Receipt:
+        """The reply stands in the turn, where the page reads it: nothing is left to send."""
+        return Receipt()
+
+    async def probe(self) -> None:
+        if self._intake is None or "index.html" not in self._files:
+            raise AdapterFault(f"channel {self._name!r}: the chat page is not running")
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Answer `/`, `/chat/*` and `POST /channels/{name}`. Raises a `Problem` for what can't be answered."""
+        match (request.method, request.path.strip("/").split("/")):
+            case ("GET" | "HEAD", [""]):
+                return self._page(request)
+            case ("GET" | "HEAD", ["chat", "static", name]):
+                return self._static(request, name)
+            case ("GET" | "HEAD", ["chat", "info"]):
+                return self._info(request)
+            case ("GET" | "HEAD", ["chat", "turns", turn_id, "ledger"]):
+                return await self._ledger(request, turn_id)
+            case ("POST", ["chat", "token"]):
+                return await self._take_token(request)
+            case ("POST", ["channels", _]):
+                return await self._say(request)
+            case _:
+                raise Problem(404, "not_found", "nothing is served at this path")
+
+    # Reading
+
+    def _page(self, request: web.Request) -> web.Response:
+        language = render.language_of(request.headers.get("Accept-Language", ""))
+        match self._refusal(request):
+            case None:
+                return self._static(request, "index.html")
+            case "token_needed":
+                return _html(render.token_page(language), status=401)
+            case _:
+                return _html(render.not_local_page(language), status=403)
+
+    def _static(self, request: web.Request, name: str) -> web.Response:
+        file = self._files.get(name)
+        if file is None:
+            raise Problem(404, "not_found", "the chat page has no such file")
+        # Asked again each time, answered 304: a new version is never mixed with an old one's files.
+        headers = render.HEADERS | {"ETag": f'"{file.etag}"', "Cache-Control": "no-cache", "Content-Type": file.type}
+        if any(tag.value == file.etag for tag in request.if_none_match or ()):
+            return web.Response(status=304, headers=headers)
+        response = web.Response(body=file.body, headers=headers)
+        response.enable_compression()
+        return response
+
+    def _info(self, request: web.Request) -> web.Response:
+        self._admit(request)
+        return _json(msgspec.json.encode({"channel": self._name, "agents": self._explains.agents(self._name)}))
+
+    async def _ledger(self, request: web.Request, turn_id: str) -> web.Response:
+        self._admit(request)
+        token = request.query.get("token", "")
+        return _json(await self._explains.explain(self._name, turn_id, token=token))
+
+    # Writing
+
+    async def _say(self, request: web.Request) -> web.Response:
+        self._admit(request, writes=True)
+        if self._intake is None:
+            raise unavailable("the chat page is being swapped; send the same message again", retry_after_s=1)
+        if request.content_type != "application/json":
+            raise Problem(415, "bad_type", "send the message as application/json")
+        post = parse(await self._body(request, at_most=self._settings.body_bytes))
+        view = await self._intake.accept(event_of(post, channel=self._name), fingerprint=fingerprint(post))
+        body = msgspec.to_builtins(view)
+        body.pop("duplicate", None)
+        where = f"/channels/{quote(self._name)}/turns/{view.turn}"
+        status = 200 if view.status in TERMINAL else 202
+        return _json(msgspec.json.encode(body), status=status, headers={"Location": where})
+
+    async def _take_token(self, request: web.Request) -> web.Response:
+        if access.foreign(_visit(request, self._cookie), public_url=self._public_url):
+            raise Problem(403, "foreign_page", _REFUSED["foreign_page"][1])
+        form = parse_qs((await self._body(request, at_most=_TOKEN_BYTES)).decode(errors="replace"))
+        if self._token is None:
+            raise Problem(404, "not_found", "this chat page has no token")
+        if not access.same(form.get("token", [""])[0].strip(), self._token):
+            language = render.language_of(request.headers.get("Accept-Language", ""))
+            return _html(render.token_page(language, wrong=True), status=403)
+        response = web.Response(status=303, headers={"Location": "/"})
+        response.set_cookie(
+            self._cookie,
+            access.cookie_value(self._token),
+            max_age=_COOKIE_S,
+            path="/",
+            httponly=True,
+            samesite="Strict",
+            secure=request.secure or (self._public_url or "").startswith("https:"),
+        )
+        return response
+
+    async def _body(self, request: web.Request, *, at_most: int) -> bytes:
+        """Return the body; it is never held beyond its limit, and never waited for longer than `body_s`."""
+        if request.headers.get("Content-Encoding", "identity") != "identity":
+            raise Problem(415, "bad_encoding", "send the body without a Content-Encoding")
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self._settings.body_s):
+                async for piece in request.content.iter_any():
+                    body += piece
+                    if len(body) > at_most:
+                        raise Problem(413, "too_large", f"the body is larger than {at_most} bytes")
+        except TimeoutError as exc:
+            raise Problem(408, "too_slow", "the body took too long to arrive") from exc
+        return bytes(body)
+
+    # Access
+
+    @property
+    def _cookie(self) -> str:
+        return f"clew_{self._name}"  # cookies are shared by all ports of a host
+
+    def _refusal(self, request: web.Request, *, writes: bool = False) -> access.Refusal | None:
+        visit = _visit(request, self._cookie)
+        return access.refusal(visit, token=self._token, public_url=self._public_url, writes=writes)
+
+    def _admit(self, request: web.Request, *, writes: bool = False) -> None:
+        if (reason := self._refusal(request, writes=writes)) is not None:
+            status, detail = _REFUSED[reason]
+            headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+            raise Problem(status, reason, detail, headers=headers)
+
+
+def _visit(request: web.Request, cookie: str) -> access.Visit:
+    scheme, _, bearer = request.headers.get("Authorization", "").partition(" ")
+    return access.Visit(
+        remote=request.remote,
+        host=request.headers.get("Host"),
+        origin=request.headers.get("Origin"),
+        site=request.headers.get("Sec-Fetch-Site"),
+        proxied=any(header in request.headers for header in _PROXY_HEADERS),
+        bearer=bearer.strip() if scheme.lower() == "bearer" else None,
+        cookie=request.cookies.get(cookie),
+    )
+
+
+def _html(page: str, *, status: int) -> web.Response:
+    headers = render.HEADERS | {"Cache-Control": "no-store"}
+    return web.Response(text=page, status=status, content_type="text/html", headers=headers)
+
+
+def _json(body: bytes, *, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
+    plain = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+    return web.Response(body=body, status=status, content_type="application/json", headers=plain | (headers or {}))

@@ -1,0 +1,79 @@
+"""From the chat page's JSON to an event. Pure.
+
+The page names its people itself (two demo persons): whoever is let in may speak as either. That is the page's purpose, and
+the reason why it is closed to everybody else (`access.py`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Annotated, Literal
+from urllib.parse import quote
+
+import msgspec
+
+from adapters.base import MessageEvent, Sender
+from adapters.problems import Problem
+
+Id = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
+_PATH = re.compile(r" - at `\$\.([\w.]+)`$")
+
+
+class Person(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Who speaks."""
+
+    id: Id
+    name: Annotated[str, msgspec.Meta(max_length=128)] = ""
+
+
+class Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is said. `id` is the page's own and stays when the message is sent again."""
+
+    id: Id
+    text: Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class Post(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of `POST /channels/{name}` on a console channel. `language` is the page's (BCP 47)."""
+
+    room: Id
+    chat_type: Literal["private", "group"]
+    person: Person
+    message: Said
+    language: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9-]{2,35}$")] | None = None
+
+
+_decoder = msgspec.json.Decoder(Post)
+
+
+def parse(body: bytes) -> Post:
+    """Return the body; raises a 400 `Problem` that names the field where it is not what it should be."""
+    try:
+        return _decoder.decode(body)
+    except msgspec.ValidationError as exc:
+        path = _PATH.search(str(exc))
+        raise Problem(400, "bad_field", str(exc), field=path[1] if path else None) from exc
+    except (msgspec.DecodeError, UnicodeDecodeError) as exc:
+        raise Problem(400, "bad_json", "the body is not JSON in UTF-8") from exc
+
+
+def event_of(post: Post, *, channel: str) -> MessageEvent:
+    """Return what was said, as the gateway takes it."""
+    person = post.person
+    return MessageEvent(
+        channel=channel,
+        room=post.room,
+        chat_type=post.chat_type,
+        sender=Sender(user=person.id, tenant=channel, account=person.id, name=person.name.strip() or person.id),
+        dedupe_ids=(f"{channel}:{quote(person.id, safe='')}:{quote(post.message.id, safe='')}",),
+        message_id=post.message.id,
+        text=post.message.text,
+        language=post.language,
+    )
+
+
+def fingerprint(post: Post) -> str:
+    """Return a digest of what was said, where and by whom; a new name or page language makes no other message."""
+    said = (post.room, post.chat_type, post.person.id, post.message.id, post.message.text)
+    return hashlib.sha256(msgspec.json.encode(said)).hexdigest()

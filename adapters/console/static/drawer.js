@@ -1,0 +1,147 @@
+// "What the model saw": the ledger of one turn, drawn section by section beside the talk.
+
+import { moment, number, t, tcode, tokens } from "./words.js";
+import * as wire from "./wire.js";
+
+const dialog = document.querySelector("#drawer");
+const body = document.querySelector("#drawer-body");
+const title = document.querySelector("#drawer-title");
+const wide = matchMedia("(min-width: 1080px)");
+let opener = null;
+let shown = null; // the exchange whose record is open
+
+function el(tag, className, ...children) {
+  const node = document.createElement(tag);
+  if (className) node.className = className;
+  node.append(...children.filter((child) => child !== null));
+  return node;
+}
+
+/** Opens the record of the exchange's turn; closing gives the focus back to `from`. */
+export async function open(x, from) {
+  opener = from;
+  shown = x;
+  title.textContent = t("saw");
+  body.replaceChildren(el("p", "quiet", t("saw_loading")));
+  if (!dialog.open) wide.matches ? dialog.show() : dialog.showModal();
+  document.querySelector("#drawer-close").focus();
+  let content;
+  try {
+    content = draw(await wire.ledger(x));
+  } catch (error) {
+    const why = error instanceof wire.Refused ? error.message : t("unsent_net");
+    content = [el("p", "quiet", error.status === 404 ? t("saw_none") : t("saw_error", { why }))];
+  }
+  if (shown !== x) return; // another one was opened meanwhile
+  body.replaceChildren(...content);
+  body.scrollTop = 0;
+}
+
+export function close() {
+  if (dialog.open) dialog.close();
+}
+
+export const redraw = () => dialog.open && open(shown, opener);
+
+dialog.addEventListener("close", () => {
+  shown = null;
+  // Streaming may have drawn the button anew: then the message field is the next best place.
+  (opener?.isConnected ? opener : document.querySelector("#text")).focus();
+});
+dialog.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") close(); // a dialog that is not modal has no Escape of its own
+});
+document.querySelector("#drawer-close").addEventListener("click", close);
+wide.addEventListener("change", close);
+
+function draw(ledger) {
+  const sections = bySection(ledger.entries);
+  return [
+    el("p", "quiet", t("saw_about")),
+    budget(ledger, sections),
+    facts(ledger),
+    ...(ledger.failed ?? []).map((part) => el("p", "callout", t("part_failed", { part: tcode("section", part) }))),
+    ...(ledger.notes ?? []).map((note) => el("p", "callout", note)),
+    ...[...sections].map(([name, entries]) => section(name, entries)),
+    systemBlock(ledger.system),
+  ];
+}
+
+function bySection(entries) {
+  const sections = new Map();
+  for (const entry of entries) {
+    if (!sections.has(entry.section)) sections.set(entry.section, []);
+    sections.get(entry.section).push(entry);
+  }
+  return sections;
+}
+
+const injected = (entries) => entries.reduce((sum, entry) => sum + (entry.verdict === "out" ? 0 : entry.tokens), 0);
+
+function budget(ledger, sections) {
+  const all = ledger.budget?.window_tokens ?? 0;
+  const reserve = ledger.budget?.output_reserve ?? 0;
+  const parts = [...sections].map(([name, entries]) => [name, tcode("section", name), injected(entries)]).filter((part) => part[2]);
+  const used = parts.reduce((sum, part) => sum + part[2], 0);
+  if (reserve) parts.push(["reserve", t("reserve"), reserve]);
+  const whole = Math.max(all, used + reserve, 1);
+  const bar = el("div", "bar");
+  bar.setAttribute("role", "img");
+  bar.setAttribute("aria-label", t("budget_label", { used: number(used), all: number(all || whole) }));
+  const legend = el("ul", "legend");
+  for (const [name, label, count] of parts) {
+    const piece = el("span", "piece");
+    piece.dataset.section = name;
+    piece.style.flexGrow = count / whole;
+    bar.append(piece);
+    const item = el("li", "", el("span", "", label), el("b", "", number(count)));
+    item.dataset.section = name;
+    legend.append(item);
+  }
+  const free = el("span", "piece free");
+  free.style.flexGrow = Math.max(0, whole - used - reserve) / whole;
+  bar.append(free);
+  const heading = el("h3", "", t("budget"), el("span", "count", t("budget_of", { used: number(used), all: number(all || whole) })));
+  return el("section", "budget", heading, bar, legend);
+}
+
+function facts(ledger) {
+  const list = el("dl", "facts");
+  const fact = (name, value) => value && list.append(el("dt", "", t(name)), el("dd", "", String(value)));
+  fact("agent_is", ledger.agent);
+  fact("model_is", ledger.model);
+  fact("counted_by", ledger.tokenizer);
+  fact("at", ledger.now_ms && moment(ledger.now_ms));
+  fact("session", ledger.session);
+  fact("revision", ledger.revision);
+  const { prompt, completion } = ledger.usage ?? {};
+  const usage = prompt === undefined ? null : el("p", "quiet", t("usage", { in: number(prompt), out: number(completion ?? 0) }));
+  return el("div", "", list, usage);
+}
+
+function section(name, entries) {
+  const count = { in: 0, cut: 0, out: 0 };
+  entries.forEach((entry) => count[entry.verdict]++);
+  const told = Object.keys(count).filter((verdict) => count[verdict]).map((verdict) => `${t(verdict)} ${count[verdict]}`);
+  const heading = el("h3", "", tcode("section", name), el("span", "count", `${told.join(" · ")} · ${tokens(injected(entries))}`));
+  heading.dataset.section = name;
+  return el("section", "part", heading, el("ol", "entries", ...entries.map(drawEntry)));
+}
+
+function drawEntry(entry) {
+  const role = ["user", "assistant", "system"].includes(entry.role) ? t(`role_${entry.role}`) : entry.role;
+  const text = el("p", entry.text ? "text plain" : "quiet", entry.text || t("no_text"));
+  text.dir = "auto";
+  const verdict = el("p", "verdict", el("span", "pill", t(entry.verdict)), el("span", "", tcode("rule", entry.rule)));
+  const item = el("li", "", el("p", "head", el("span", "name", entry.speaker || role), el("span", "count", tokens(entry.tokens))), text, verdict);
+  item.dataset.verdict = entry.verdict;
+  item.dataset.role = entry.role;
+  return item;
+}
+
+function systemBlock(text) {
+  if (!text) return null;
+  const pre = el("pre", "", text);
+  pre.tabIndex = 0;
+  return el("details", "", el("summary", "", t("system")), pre);
+}

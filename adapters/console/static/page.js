@@ -1,0 +1,382 @@
+// The page itself: rooms, people, the message field; ties together what is sent, kept and drawn.
+
+import * as drawer from "./drawer.js";
+import * as log from "./log.js";
+import * as store from "./store.js";
+import * as wire from "./wire.js";
+import { language, setLanguage, t } from "./words.js";
+
+const $ = (id) => document.getElementById(id);
+const PEOPLE = ["alice", "bob"];
+const ROOMS = ["private-alice", "private-bob", "group"];
+const DEFAULT_NAMES = { en: { alice: "Alice", bob: "Bob" }, zh: { alice: "小艾", bob: "小博" } };
+const COMMANDS = ["help", "new", "memory", "agent"];
+const THEMES = { auto: "◐", light: "☀", dark: "☾" };
+const SAVE_EVERY_MS = 500;
+const SPOKEN_CHARS = 600;
+
+let room = ROOMS.includes(store.prefs().room) ? store.prefs().room : ROOMS[0];
+let speaker = PEOPLE.includes(store.prefs().speaker) ? store.prefs().speaker : PEOPLE[0];
+let about = { channel: "", agents: [] };
+const exchanges = new Map(); // of all rooms, by id
+const followed = new Set();
+const unread = new Set();
+const drafts = {};
+const text = $("text");
+
+const isGroup = (id) => id === "group";
+const ownerOf = (id) => id.replace("private-", "");
+const nameOf = (person) => store.prefs().names?.[person] || DEFAULT_NAMES[language()][person];
+const speaking = () => (isGroup(room) ? speaker : ownerOf(room));
+const inRoom = (id) => [...exchanges.values()].filter((x) => x.room === id).sort((a, b) => a.at - b.at);
+const busy = (x) => !wire.TERMINAL.has(x.status) && !["unsent", "lost"].includes(x.status);
+
+// What is said
+
+function say(words, { stop = false } = {}) {
+  const x = {
+    id: crypto.randomUUID(),
+    room,
+    at: Date.now(),
+    person: speaking(),
+    name: nameOf(speaking()),
+    text: words,
+    status: "sending",
+  };
+  keep(x);
+  log.toEnd();
+  post(x);
+  if (!stop) text.value = drafts[room] = "";
+  fit();
+}
+
+async function post(x) {
+  try {
+    if (!about.channel) about = await wire.info(); // the gateway was away when the page began
+    const view = await wire.send(about.channel, x, { group: isGroup(x.room), language: language() });
+    take(x, view);
+    x.token = view.token;
+    keep(x);
+    if (busy(x)) follow(x);
+    else announce(x);
+  } catch (error) {
+    const why = error.status === 401 || error.status === 403 ? t("unsent_denied") : error.message;
+    Object.assign(x, { status: "unsent", error: error instanceof wire.Refused ? why : t("unsent_net") });
+    keep(x);
+    say_aloud(`${t("unsent")}. ${x.error}`);
+  }
+}
+
+function take(x, view) {
+  x.turn = view.turn;
+  x.head = view.part_of ?? view.turn;
+  x.status = view.status;
+  x.rule = view.rule;
+  x.error = view.error?.message || view.error?.code;
+  if (view.reply) x.reply = view.reply.text;
+}
+
+function follow(x) {
+  if (followed.has(x.id)) return;
+  followed.add(x.id);
+  let saved = 0;
+  const change = (values, { now = true } = {}) => {
+    Object.assign(x, { trouble: false }, values);
+    const time = Date.now();
+    if (now || time - saved > SAVE_EVERY_MS) {
+      saved = time;
+      keep(x);
+    } else draw(x);
+  };
+  const end = () => {
+    followed.delete(x.id);
+    announce(x);
+  };
+  wire.follow(about.channel, x, {
+    turn(view) {
+      take(x, view);
+      change({});
+    },
+    text(reply) {
+      change({ reply, status: "running" }, { now: false });
+    },
+    end(view) {
+      take(x, view);
+      change({});
+      end();
+    },
+    trouble() {
+      x.trouble = true;
+      draw(x);
+    },
+    lost() {
+      change({ status: "lost" });
+      end();
+    },
+  });
+}
+
+function retry(x) {
+  if (x.status === "unsent") {
+    x.status = "sending";
+    keep(x);
+    post(x); // the same id: what did arrive after all is not answered twice
+  } else say(x.text, { stop: true });
+}
+
+function keep(x) {
+  exchanges.set(x.id, x);
+  store.save({ ...x, trouble: undefined });
+  draw(x);
+}
+
+function draw(x) {
+  // Messages that were answered together share one answer: it stands under the last of them.
+  const together = x.head ? inRoom(x.room).filter((other) => other.head === x.head) : [x];
+  together.forEach((other, i) => (other.joined = i < together.length - 1));
+  if (x.room === room) together.forEach(log.update);
+  drawState();
+}
+
+function announce(x) {
+  if (x.joined) return;
+  if (x.room !== room) unread.add(x.room);
+  const words = x.reply ?? x.error ?? t("applied");
+  say_aloud(`${t("bot")} → ${x.name}: ${words.slice(0, SPOKEN_CHARS)}`);
+  drawState();
+}
+
+function say_aloud(words) {
+  $("announce").textContent = words;
+}
+
+// How the page stands
+
+function drawState() {
+  const here = inRoom(room);
+  $("empty").hidden = here.length > 0;
+  const waits = here.some((x) => busy(x) && x.person === speaking());
+  if (!waits && document.activeElement === $("stop")) text.focus();
+  $("stop").hidden = !waits;
+  for (const tab of $("rooms").children) {
+    const id = tab.dataset.room;
+    tab.classList.toggle("busy", inRoom(id).some(busy));
+    tab.classList.toggle("unread", unread.has(id));
+    tab.querySelector(".state").textContent = unread.has(id) ? t("unread") : "";
+  }
+}
+
+function drawRooms() {
+  const tabs = ROOMS.map((id) => {
+    const tab = document.createElement("button");
+    tab.type = "button";
+    tab.role = "tab";
+    tab.id = `tab-${id}`;
+    tab.dataset.room = id;
+    const label = isGroup(id) ? [t("group"), PEOPLE.map(nameOf).join(" · ")] : [nameOf(ownerOf(id)), t("private_of")];
+    tab.append(...["mark", "label", "detail", "state"].map((name) => Object.assign(document.createElement("span"), { className: name })));
+    tab.querySelector(".mark").dataset.person = isGroup(id) ? "group" : ownerOf(id);
+    tab.querySelector(".label").textContent = label[0];
+    tab.querySelector(".detail").textContent = label[1];
+    tab.setAttribute("aria-controls", "room");
+    tab.setAttribute("aria-selected", String(id === room));
+    tab.tabIndex = id === room ? 0 : -1;
+    tab.addEventListener("click", () => enter(id));
+    return tab;
+  });
+  $("rooms").replaceChildren(...tabs);
+}
+
+function drawSpeakers() {
+  const choices = PEOPLE.map((person) => {
+    const label = document.createElement("label");
+    const input = Object.assign(document.createElement("input"), { type: "radio", name: "speaker", value: person });
+    input.checked = person === speaker;
+    label.dataset.person = person;
+    label.append(input, nameOf(person));
+    return label;
+  });
+  $("speakers").replaceChildren($("speakers").querySelector("legend"), ...choices);
+  $("speakers").hidden = !isGroup(room);
+}
+
+function drawTries() {
+  const tries = ["try_1", "try_2", ...(isGroup(room) ? ["try_3"] : [])].map((key) => filler(t(key, { name: nameOf(speaking()) })));
+  $("tries").replaceChildren(...tries);
+  const commands = COMMANDS.filter((name) => name !== "agent" || about.agents.length > 1);
+  $("commands").replaceChildren(
+    ...commands.map((name) => Object.assign(filler(`/${name}`), { title: t(`help_${name}`) })),
+  );
+}
+
+function filler(words) {
+  const button = Object.assign(document.createElement("button"), { type: "button", className: "try", textContent: words });
+  button.addEventListener("click", () => {
+    text.value = words;
+    fit();
+    text.focus();
+  });
+  return button;
+}
+
+function drawPage() {
+  for (const node of document.querySelectorAll("[data-t]")) node.textContent = t(node.dataset.t);
+  for (const node of document.querySelectorAll("[data-label]")) node.setAttribute("aria-label", t(node.dataset.label));
+  for (const node of document.querySelectorAll("[data-hint]")) node.title = t(node.dataset.hint);
+  const [agent] = about.agents;
+  const kind = agent?.model ? "agent_model" : agent?.kind === "demo" ? "agent_demo" : "agent";
+  $("agent").textContent = agent ? t(kind, agent) : t("tagline");
+  $("language").textContent = t("lang_switch");
+  $("language").setAttribute("aria-label", t("lang_label"));
+  $("language").lang = language() === "zh" ? "en" : "zh-Hans";
+  drawTheme();
+  drawRooms();
+  drawRoom();
+}
+
+function drawRoom() {
+  const names = { a: nameOf("alice"), b: nameOf("bob"), name: nameOf(speaking()) };
+  const label = isGroup(room) ? t("group") : `${names.name} · ${t("private_of")}`;
+  $("room-title").textContent = label;
+  $("room").setAttribute("aria-labelledby", `tab-${room}`);
+  $("room-about").textContent = t(isGroup(room) ? "group_about" : "private_about", names);
+  $("empty-about").textContent = t(isGroup(room) ? "empty_group" : "empty_private", names);
+  drawSpeakers();
+  drawTries();
+  text.placeholder = `${t("text_hint")} ${t("as", names)}`;
+  text.value = drafts[room] ?? "";
+  log.show(inRoom(room));
+  fit();
+  drawState();
+}
+
+function drawTheme() {
+  const theme = document.documentElement.dataset.theme;
+  $("theme").firstElementChild.textContent = THEMES[theme];
+  $("theme").setAttribute("aria-label", t(`theme_${theme}`));
+  $("theme").title = t(`theme_${theme}`);
+}
+
+function enter(id) {
+  drawer.close();
+  drafts[room] = text.value;
+  room = id;
+  unread.delete(id);
+  store.setPrefs({ room });
+  for (const tab of $("rooms").children) {
+    tab.setAttribute("aria-selected", String(tab.dataset.room === id));
+    tab.tabIndex = tab.dataset.room === id ? 0 : -1;
+  }
+  drawRoom();
+}
+
+function fit() {
+  text.style.height = "auto";
+  text.style.height = `${text.scrollHeight}px`;
+}
+
+// What the person does
+
+text.addEventListener("input", fit);
+text.addEventListener("keydown", (event) => {
+  // Enter that ends a composition (Chinese, Japanese, Korean input) belongs to the input method; 229 is Safari's way to say so.
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
+  event.preventDefault();
+  $("composer").requestSubmit();
+});
+
+$("composer").addEventListener("submit", (event) => {
+  event.preventDefault();
+  if (text.value.trim()) say(text.value);
+  text.focus();
+});
+
+$("stop").addEventListener("click", () => say("/stop", { stop: true }));
+
+$("speakers").addEventListener("change", (event) => {
+  speaker = event.target.value;
+  store.setPrefs({ speaker });
+  text.placeholder = `${t("text_hint")} ${t("as", { name: nameOf(speaker) })}`;
+  drawTries();
+  drawState();
+});
+
+$("rooms").addEventListener("keydown", (event) => {
+  const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+  if (!step) return;
+  event.preventDefault();
+  enter(ROOMS[(ROOMS.indexOf(room) + step + ROOMS.length) % ROOMS.length]);
+  $(`tab-${room}`).focus();
+});
+
+$("clear").addEventListener("click", () => {
+  if (!confirm(t("clear_sure"))) return;
+  inRoom(room).forEach((x) => exchanges.delete(x.id));
+  store.clear(room);
+  drawRoom();
+});
+
+$("language").addEventListener("click", () => {
+  const lang = language() === "zh" ? "en" : "zh";
+  store.setPrefs({ lang });
+  setLanguage(lang);
+  drafts[room] = text.value;
+  drawPage();
+  drawer.redraw();
+});
+
+$("theme").addEventListener("click", () => {
+  const names = Object.keys(THEMES);
+  const theme = names[(names.indexOf(document.documentElement.dataset.theme) + 1) % names.length];
+  document.documentElement.dataset.theme = theme;
+  store.setPrefs({ theme });
+  drawTheme();
+});
+
+$("names-open").addEventListener("click", () => {
+  for (const person of PEOPLE) $("names").querySelector(`[name=${person}]`).value = nameOf(person);
+  $("names").returnValue = "";
+  $("names").showModal();
+});
+
+$("names").addEventListener("close", () => {
+  if ($("names").returnValue !== "save") return;
+  const names = {};
+  for (const person of PEOPLE) {
+    const name = $("names").querySelector(`[name=${person}]`).value.trim();
+    // A name left as it was follows the language.
+    if (name && name !== DEFAULT_NAMES[language()][person]) names[person] = name;
+  }
+  store.setPrefs({ names });
+  drafts[room] = text.value;
+  drawPage();
+});
+
+// Beginning
+
+log.listen({ retry, ledger: drawer.open });
+store.onFull(() => say_aloud(t("storage_full")));
+store.onChange((x, { room: where, id }) => {
+  if (followed.has(id)) return; // ours: the stream knows better
+  if (x) {
+    exchanges.set(id, x);
+    draw(x);
+  } else {
+    exchanges.delete(id);
+    if (where === room) log.show(inRoom(room));
+    drawState();
+  }
+});
+
+for (const id of ROOMS) for (const x of store.exchanges(id)) exchanges.set(x.id, x);
+drawPage();
+text.focus();
+try {
+  about = await wire.info();
+} catch (error) {
+  say_aloud(error instanceof wire.Refused ? error.message : t("unsent_net"));
+}
+drawPage();
+// What was under way when the page was left goes on. A message without a turn may or may not have arrived: sent again, with
+// its own id, it is answered once.
+for (const x of [...exchanges.values()].filter(busy)) x.turn && x.token ? follow(x) : post(x);
