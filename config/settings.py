@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, SecretStr
 
-from config.channels.base import MemorySettings, Name, RoomSettings, Section
+from config.channels.base import MemorySettings, Name, RoomSettings, Section, Text, Url
 from config.channels.console import ConsoleSettings
 from config.channels.webhook import WebhookSettings
 
@@ -19,10 +19,12 @@ DEFAULT_SYSTEM = (
 
 
 class ServerSettings(Section):
-    host: str = Field("127.0.0.1", description="Address to listen on.")
+    host: Text = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8080, ge=0, le=65535, description="Port to listen on; 0 lets the system choose.")
-    public_url: str | None = Field(None, description="Where people reach this gateway, if behind a proxy.")
-    trusted_proxies: tuple[str, ...] = Field((), description="Addresses or networks whose X-Forwarded-For is believed.")
+    public_url: Url | None = Field(None, repr=False, description="Where people reach this gateway, if behind a proxy.")
+    trusted_proxies: tuple[Text, ...] = Field(
+        (), description="Addresses or networks whose X-Forwarded-For is believed."
+    )
     instance: int | None = Field(
         None, ge=0, le=1023, description="Number of this instance in ids; unset: drawn at start."
     )
@@ -37,8 +39,10 @@ class AgentSettings(Section):
     kind: Literal["auto", "openai", "demo"] = Field(
         "auto", description="`auto`: openai if a key or base URL is set, else demo."
     )
-    model: str = Field("gpt-5-mini", description="Model name, as the service knows it.")
-    base_url: str | None = Field(None, description="Address of an OpenAI-compatible service; unset: OpenAI's.")
+    model: Text = Field("gpt-5-mini", description="Model name, as the service knows it.")
+    base_url: Url | None = Field(
+        None, repr=False, description="Address of an OpenAI-compatible service; unset: OpenAI's."
+    )
     api_key: SecretStr | None = Field(None, description="Key of the service.")
     system: str = Field(DEFAULT_SYSTEM, description="Role and rules.")
     window_tokens: int = Field(32_768, ge=1024, description="Tokens the model can take, prompt and answer together.")
@@ -47,7 +51,7 @@ class AgentSettings(Section):
         None, ge=0, le=2, description="Sampling temperature; unset: the service's default."
     )
     parameters: dict[str, str | int | float | bool] = Field(
-        {}, description="More request fields, passed on as they are."
+        {}, description="More request fields, passed on as they are; may not be ones that Clew sets itself."
     )
     tokenizer: Literal["auto", "o200k", "estimate"] = Field(
         "auto", description="How tokens are counted; auto: o200k for OpenAI's models, a calibrated estimate for others."
@@ -92,8 +96,12 @@ class RetentionSettings(Section):
 
 class Settings(Section):
     server: ServerSettings = ServerSettings()
-    storage: str = Field("sqlite:///.clew/clew.db", description="sqlite:///PATH or postgresql://…")
-    redis: str | None = Field(None, description="redis://…; unset: no cache.")
+    storage: Url = Field(
+        "sqlite:///.clew/clew.db", repr=False, description="`sqlite:///PATH` or `postgresql://…`; read at start only."
+    )
+    redis: Url | None = Field(
+        None, repr=False, description="`redis://…` or `rediss://…`; unset: no cache. Read at start only."
+    )
     database: DatabaseSettings = DatabaseSettings()
     queue: QueueSettings = QueueSettings()
     retention: RetentionSettings = RetentionSettings()

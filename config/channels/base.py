@@ -5,16 +5,29 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
+
+from config.masking import masked
+
+
+class FromFile:
+    """Marks a text that `file:PATH` may give, as it may every secret."""
+
+
+class MayHoldPassword:
+    """Marks a URL: shown, dumped and stored without its password only."""
+
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9-]+$", max_length=63)]
+Text = Annotated[str, Field(min_length=1)]
+Url = Annotated[str, MayHoldPassword(), PlainSerializer(masked, return_type=str, when_used="json")]
 Trigger = Literal["mention", "reply", "command", "prefix", "always"]
 
 
 class Section(BaseModel):
-    """Base of all settings: unknown keys are errors, values are immutable."""
+    """Base of all settings: unknown keys are errors, values are immutable and finite."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class WindowSettings(Section):
@@ -48,14 +61,14 @@ class MemorySettings(Section):
     down_weight: Literal["auto", "all", "none"] = Field(
         "auto", description="Past replies marked as of their time: those with a look-up, all, or none."
     )
-    fillers: tuple[str, ...] = Field((), description="More words that count as small talk, beside the built-in ones.")
+    fillers: tuple[Text, ...] = Field((), description="More words that count as small talk, beside the built-in ones.")
 
 
 class AllowSettings(Section):
-    people: tuple[str, ...] | None = Field(
-        None, description="Accounts (as in the key) that may talk here; none set: all."
+    people: tuple[Text, ...] | None = Field(
+        None, description="Accounts (as in the key) that may talk here; unset: all; an empty list: nobody."
     )
-    members: tuple[str, ...] | None = Field(
+    members: tuple[Text, ...] | None = Field(
         None,
         description="Accounts that may name this group conversation where the caller's token has no membership claim.",
     )
@@ -84,8 +97,12 @@ class RoomSettings(Section):
         "collect", description="What a message does that comes while the turn before it runs."
     )
     collect_max: int = Field(10, ge=1, le=100, description="Messages answered together at most.")
-    trigger: tuple[Trigger, ...] = Field(("mention", "reply"), description="What makes the bot answer in a group.")
-    prefix: tuple[str, ...] = Field((), description="Beginnings of a message that address the bot (trigger: prefix).")
+    trigger: tuple[Trigger, ...] = Field(
+        ("mention", "reply"), description="What makes the bot answer in a group; an empty list: nothing."
+    )
+    prefix: tuple[Text, ...] = Field(
+        (), description="Beginnings of a message that address the bot (trigger: prefix); case does not matter."
+    )
     observe: bool = Field(False, description="Keep other group talk as background for the next answer.")
     language: Literal["auto", "en", "zh"] = Field("auto", description="Language of notices and commands' answers.")
     allow: AllowSettings = AllowSettings()
@@ -100,7 +117,7 @@ class ThreadSettings(RoomSettings):
 class Room(RoomSettings):
     """One room of a channel."""
 
-    threads: dict[str, ThreadSettings] = Field(
+    threads: dict[Text, ThreadSettings] = Field(
         {}, description="Settings of single threads, by the platform's thread id."
     )
 
@@ -109,4 +126,4 @@ class ChannelSettings(RoomSettings):
     """What all channel kinds share."""
 
     kind: str = Field(description="The channel's kind.")
-    rooms: dict[str, Room] = Field({}, description="Settings of single rooms, by the platform's room id.")
+    rooms: dict[Text, Room] = Field({}, description="Settings of single rooms, by the platform's room id.")

@@ -11,9 +11,11 @@ from config.channels.base import ChannelSettings, Trigger
 
 class ConsoleSettings(ChannelSettings):
     kind: Literal["console"] = "console"
-    trigger: tuple[Trigger, ...] = Field(("always",), description="What makes the bot answer in a group.")
+    trigger: tuple[Trigger, ...] = Field(
+        ("always",), description="What makes the bot answer in a group; an empty list: nothing."
+    )
     token: SecretStr | None = Field(
-        None, description="Needed from anywhere but this machine; unset: this machine only."
+        None, description="Asked of everybody who opens the page; unset: this machine only."
     )
     body_bytes: int = Field(262_144, ge=1024, le=16_777_216, description="Largest body accepted.")
     body_s: float = Field(15, gt=0, le=300, description="Seconds a body may take to arrive.")

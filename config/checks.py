@@ -1,0 +1,239 @@
+"""What types alone can't say: settings that contradict each other, name what is not there, or can't be kept safe.
+
+Pure; each check yields the place, the problem and the remedy. They run on load only, so that a stored document, whose secrets
+are references, can still be read.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import ipaddress
+from collections.abc import Callable, Collection, Iterator, Sequence
+from urllib.parse import urlsplit
+
+from pydantic import SecretStr
+
+from config.channels.base import RoomSettings
+from config.channels.console import ConsoleSettings
+from config.channels.webhook import JwtSettings, WebhookSettings
+from config.effective import Layer, base_layers, layers, places, resolve
+from config.problems import Path, nearest
+from config.settings import AgentSettings, Settings
+
+Fault = tuple[Path, str, str]
+"""Path, problem, remedy."""
+
+OWN_FIELDS = frozenset({"model", "messages", "stream", "stream_options", "temperature", "n"})
+"""Request fields that the agent sets itself; a parameter of that name would silently undo it."""
+
+_MAKE_ONE = 'make one: echo "whsec_$(head -c 32 /dev/urandom | base64)"'
+
+
+def check(settings: Settings, *, agents: Collection[str], written: Callable[[Path], bool]) -> Iterator[Fault]:
+    """Yield every fault of the settings as a whole.
+
+    `agents` are the names in the file, those with faults of their own included. `written` tells whether a path stands in the
+    file; a fault is laid to the most specific value that takes part in it.
+    """
+    yield from _server(settings)
+    for name, agent in settings.agents.items():
+        yield from _agent(("agents", name), agent)
+    if not agents:
+        yield ("agents",), "names no agent", "write one, or remove `agents` for the built-in one"
+    for root, room in _rooms(settings):
+        yield from _agent_names(root, room, agents)
+    for place in places(settings):
+        yield from _place(layers(settings, place), agents, written)
+    yield from _place((*base_layers(settings),), None, written)
+    consoles = [name for name, channel in settings.channels.items() if isinstance(channel, ConsoleSettings)]
+    for name in consoles[1:]:
+        yield ("channels", name, "kind"), f"there is a console channel already, {consoles[0]}", "keep one of them"
+    for name, channel in settings.channels.items():
+        if isinstance(channel, WebhookSettings):
+            yield from _webhook(("channels", name), channel)
+        if isinstance(channel, ConsoleSettings) and channel.token is not None:
+            yield from _not_empty(("channels", name, "token"), channel.token)
+
+
+def _server(settings: Settings) -> Iterator[Fault]:
+    for n, network in enumerate(settings.server.trusted_proxies):
+        try:
+            ipaddress.ip_network(network)
+        except ValueError as exc:
+            problem = "has bits set outside its mask" if "host bits" in str(exc) else "is no address or network"
+            yield ("server", "trusted_proxies", n), problem, "write an address or a network such as 10.0.0.0/8"
+    yield from _url(("server", "public_url"), settings.server.public_url, "http://", "https://")
+    if not settings.storage.startswith("sqlite:"):
+        yield from _url(("storage",), settings.storage, "postgresql://", or_else="sqlite:///PATH")
+    elif not settings.storage.startswith("sqlite:///") or not settings.storage.removeprefix("sqlite:///").strip("/"):
+        yield ("storage",), "names no file", "write sqlite:///PATH, with four slashes for an absolute path"
+    yield from _url(("redis",), settings.redis, "redis://", "rediss://")
+
+
+def _url(path: Path, url: str | None, *starts: str, or_else: str = "") -> Iterator[Fault]:
+    if url is None:
+        return
+    wanted = " or ".join([*(f"{start}HOST…" for start in starts), *([or_else] if or_else else [])])
+    try:
+        parts = urlsplit(url)
+        good = url.startswith(starts) and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        good = False
+    if not good:
+        yield path, "is no address of this kind", f"write {wanted}"
+
+
+def _agent(path: Path, agent: AgentSettings) -> Iterator[Fault]:
+    if agent.output_tokens >= agent.window_tokens:
+        problem = f"leaves nothing of the model's window of {agent.window_tokens} tokens for the prompt"
+        yield (*path, "output_tokens"), problem, "make it smaller than window_tokens"
+    yield from _url((*path, "base_url"), agent.base_url, "http://", "https://")
+    for name in sorted(OWN_FIELDS & agent.parameters.keys()):
+        yield (*path, "parameters", name), "is set by Clew itself", "remove it; see the agent's own settings"
+    if agent.api_key is not None:
+        yield from _not_empty((*path, "api_key"), agent.api_key)
+
+
+def _not_empty(path: Path, secret: SecretStr) -> Iterator[Fault]:
+    if not secret.get_secret_value().strip():
+        yield path, "is empty", "write the secret, or remove the key"
+
+
+def _rooms(settings: Settings) -> Iterator[tuple[Path, RoomSettings]]:
+    yield ("defaults",), settings.defaults
+    for name, channel in settings.channels.items():
+        yield ("channels", name), channel
+        for room_id, room in channel.rooms.items():
+            yield ("channels", name, "rooms", room_id), room
+            for thread_id, thread in room.threads.items():
+                yield ("channels", name, "rooms", room_id, "threads", thread_id), thread
+
+
+def _agent_names(root: Path, room: RoomSettings, agents: Collection[str]) -> Iterator[Fault]:
+    """Every agent that a layer names must be there."""
+    named: list[tuple[Path, str | None]] = [((*root, "agents", n), name) for n, name in enumerate(room.agents)]
+    named += [
+        ((*root, field), getattr(room, field)) for field in ("agent", "fallback") if field in room.model_fields_set
+    ]
+    for path, name in named:
+        if name is not None and name not in agents:
+            near = nearest(name, agents)
+            yield path, "is no configured agent", f"did you mean {near}?" if near else f"use {' or '.join(agents)}"
+
+
+def _place(
+    found: tuple[Layer, ...], agents: Collection[str] | None, written: Callable[[Path], bool]
+) -> Iterator[Fault]:
+    """What a place's settings say together, layers below included."""
+    room = resolve(found)
+    window = room.memory.window
+
+    def at(*fields: str) -> Path:
+        paths = [(*layer.root, *field.split(".")) for layer in reversed(found) for field in fields]
+        return next((path for path in paths if written(path)), (*found[-1].root, *fields[0].split(".")))
+
+    if agents is not None and room.agent not in agents and not written(at("agent")):
+        problem = f"no agent is chosen, and none is named {room.agent!r}"
+        yield at("agent"), problem, f"set agent here or in defaults to {' or '.join(agents)}"
+    if room.fallback is not None and room.fallback == room.agent:
+        yield at("fallback", "agent"), "is the agent itself", "name another agent, or remove the fallback"
+    if "prefix" in room.trigger and not room.prefix:
+        yield at("trigger"), "asks for a prefix, and there is none", 'set prefix, such as ["!bot"]'
+    if window.keep_turns > window.turns:
+        path = at("memory.window.keep_turns", "memory.window.turns")
+        yield (
+            path,
+            f"{window.keep_turns} kept turns do not fit into a window of {window.turns}",
+            "keep fewer, or allow more",
+        )
+    if window.candidates < window.messages:
+        path = at("memory.window.candidates", "memory.window.messages")
+        problem = f"{window.candidates} candidates can't fill a window of {window.messages} messages"
+        yield path, problem, "read more candidates, or allow fewer messages"
+
+
+def _webhook(path: Path, channel: WebhookSettings) -> Iterator[Fault]:
+    """An endpoint that anybody could write to must not start (NousResearch/hermes-agent#7089, openclaw/openclaw#32599)."""
+    if not channel.secrets and channel.jwt is None:
+        yield path, "anybody could write to this webhook", "set secrets or jwt"
+    for n, secret in enumerate(channel.secrets):
+        fault = _signing_secret(secret.get_secret_value())
+        if fault is not None:
+            yield (*path, "secrets", n), fault, _MAKE_ONE
+    if channel.jwt is not None:
+        yield from _jwt((*path, "jwt"), channel.jwt)
+
+
+def _signing_secret(secret: str) -> str | None:
+    """Return what is wrong with a Standard Webhooks secret; None: nothing."""
+    if not secret.startswith("whsec_"):
+        return "does not begin with whsec_"
+    try:
+        size = len(base64.b64decode(secret.removeprefix("whsec_"), validate=True))
+    except (binascii.Error, ValueError):
+        return "is not base64 after whsec_"
+    return None if 24 <= size <= 64 else f"holds {size} bytes, not 24 to 64"
+
+
+def _jwt(path: Path, jwt: JwtSettings) -> Iterator[Fault]:
+    families = {name[:2] for name in jwt.algorithms}
+    if len(families) != 1:
+        problem = "mixes families of algorithms" if families else "names no algorithm"
+        yield (*path, "algorithms"), problem, "name algorithms of one family: HS…, RS…, ES… or EdDSA"
+    elif families == {"HS"}:
+        yield from _shared_key(path, jwt)
+    else:
+        yield from _public_keys(path, jwt)
+
+
+def _shared_key(path: Path, jwt: JwtSettings) -> Iterator[Fault]:
+    if jwt.public_key is not None or jwt.jwks_url is not None:
+        field = "public_key" if jwt.public_key is not None else "jwks_url"
+        yield (*path, field), "has no use with HS algorithms", "remove it, or name RS, ES or EdDSA algorithms"
+    if jwt.secret is None:
+        yield (*path, "secret"), "is required for HS algorithms", "set it to 32 random bytes or more"
+    elif len(jwt.secret.get_secret_value().encode()) < 32:
+        yield (*path, "secret"), "is shorter than 32 bytes", "use 32 random bytes or more"
+
+
+def _public_keys(path: Path, jwt: JwtSettings) -> Iterator[Fault]:
+    if jwt.secret is not None:
+        yield (*path, "secret"), "has no use with these algorithms", "remove it, or name HS algorithms"
+    if (jwt.public_key is None) == (jwt.jwks_url is None):
+        problem = "has two sources of keys" if jwt.public_key is not None else "has no key"
+        yield path, problem, "set one of public_key and jwks_url"
+    if jwt.public_key is not None and not _is_public_key(jwt.public_key, jwt.algorithms):
+        problem = f"is no PEM public key for {' or '.join(jwt.algorithms)}"
+        yield (*path, "public_key"), problem, "write file:PATH of a file that holds BEGIN PUBLIC KEY"
+    if jwt.jwks_url is not None and not _safe_source(jwt.jwks_url):
+        yield (*path, "jwks_url"), "could be read and changed on its way", "use https, or http on loopback"
+
+
+def _is_public_key(pem: str, algorithms: Sequence[str]) -> bool:
+    from jwt import PyJWTError, get_algorithm_by_name  # only who uses such keys pays for loading cryptography
+
+    if "PRIVATE KEY" in pem:
+        return False
+    try:
+        for name in algorithms:
+            get_algorithm_by_name(name).prepare_key(pem)
+    except (PyJWTError, ValueError, TypeError):
+        return False
+    return True
+
+
+def _safe_source(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError:
+        return False
+    return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and _loopback(host)))
+
+
+def _loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,227 @@
+"""A settings file to a `Configuration`: read, replace references, validate, check, and lay the layers over each other.
+
+All problems are found at once and named by line. Nothing here is done per message but one look-up, `effective`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+from typing import Any
+
+from pydantic import ValidationError
+
+from config.channels.base import RoomSettings
+from config.checks import check
+from config.effective import Origin, Place, base_layers, layers, origins, places, resolve
+from config.fields import Shape, settings_shape
+from config.marks import Mark, Reading
+from config.masking import MASK
+from config.problems import InvalidSettings, Path, Problem, path_text
+from config.settings import Settings
+from config.validation import validate
+from config.yaml_lines import Node, Table, Unreadable, read_yaml
+
+MAX_FILE_BYTES = 4_194_304
+
+OVERRIDES = {"CLEW_HOST": ("server", "host"), "CLEW_PORT": ("server", "port")}
+"""Environment variables that win over the file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """Settings that may be used, as one immutable whole.
+
+    `revision` is a short digest of `document`: of what applies where, whatever layer says it, secrets by their references
+    only. `document` is canonical JSON; `from_document` makes of it a configuration with the same revision. The `server`
+    section is in neither, because no answer depends on it and instances differ in it. `warnings` are for `check`.
+    """
+
+    settings: Settings
+    revision: str
+    document: str
+    file: str
+    warnings: tuple[Problem, ...] = ()
+    secret_files: tuple[FilePath, ...] = ()
+    _places: Mapping[Place, RoomSettings]
+    _marks: Mapping[Path, Mark]
+
+    def effective(self, channel: str, room: str | None = None, thread: str | None = None) -> RoomSettings:
+        """Return the settings of a place; a room or thread that nobody configured has those above it.
+
+        Raises KeyError for a channel that is not configured.
+        """
+        found = self._places.get((channel, room, thread)) or self._places.get((channel, room, None))
+        return found or self._places[channel, None, None]
+
+    def origins(self, channel: str, room: str | None = None, thread: str | None = None) -> dict[str, Origin]:
+        """Return where each of `effective`'s values comes from, by dotted path (`memory.window.turns`)."""
+        return origins(layers(self.settings, (channel, room, thread)), self._marks, file=self.file)
+
+
+def load(path: str | FilePath, environ: Mapping[str, str]) -> Configuration:
+    """Read the settings file at `path`. Raises `InvalidSettings` with all that is wrong with it."""
+    path = FilePath(path)
+    reading = Reading(file=str(path), folder=path.parent, environ=environ)
+    root = _tree(_text(path, reading), reading)
+    data = reading.read(root)
+    _override(data, reading)
+    named = data.get("agents")
+    agents = list(named if isinstance(named, dict) else Settings().agents)
+    settings = validate(data, reading)
+    if settings is not None:
+        _check(settings, agents, reading)
+    if reading.problems or settings is None:
+        raise InvalidSettings(reading.problems)
+    return _configuration(settings, reading.marks, file=str(path), secret_files=tuple(reading.secret_files))
+
+
+def from_document(document: str) -> Configuration:
+    """Return the configuration that `document` was taken from, without its secrets. Raises `InvalidSettings`."""
+    try:
+        settings = Settings.model_validate_json(document)
+    except ValidationError as exc:
+        first = exc.errors(include_url=False, include_input=False)[0]
+        raise InvalidSettings(
+            [_file_problem("revision", 1, f"{first['loc']}: {first['msg']}", _OTHER_RELEASE)]
+        ) from None
+    return _configuration(settings, {}, file=f"revision {_digest(document)}", document=document)
+
+
+_OTHER_RELEASE = "it was stored by another release"
+
+
+def _configuration(
+    settings: Settings,
+    marks: Mapping[Path, Mark],
+    *,
+    file: str,
+    document: str | None = None,
+    secret_files: tuple[FilePath, ...] = (),
+) -> Configuration:
+    resolved = {place: resolve(layers(settings, place)) for place in places(settings)}
+    if document is None:
+        document = _document(settings, resolved, marks)
+    warnings = tuple(
+        Problem(
+            file=file,
+            line=mark.line,
+            path=path_text(path),
+            value=MASK,
+            problem="a secret stands in the file itself",
+            remedy="refer to it: ${NAME} or file:PATH",
+        )
+        for path, mark in marks.items()
+        if mark.literal_secret
+    )
+    return Configuration(
+        settings=settings,
+        revision=_digest(document),
+        document=document,
+        file=file,
+        warnings=warnings,
+        secret_files=secret_files,
+        _places=resolved,
+        _marks=marks,
+    )
+
+
+def _text(path: FilePath, reading: Reading) -> str:
+    """Return the file's text; a byte order mark is passed over."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_FILE_BYTES + 1)
+    except OSError as exc:
+        remedy = "give the path of a YAML file; config/default.yaml is one to start from"
+        raise InvalidSettings([_file_problem(reading.file, 1, f"can't be read ({exc.strerror})", remedy)]) from None
+    if len(raw) > MAX_FILE_BYTES:
+        raise InvalidSettings(
+            [_file_problem(reading.file, 1, f"is larger than {MAX_FILE_BYTES:,} bytes", "shorten it")]
+        )
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as exc:
+        line = raw.count(b"\n", 0, exc.start) + 1
+        raise InvalidSettings([_file_problem(reading.file, line, "is not UTF-8", "save it as UTF-8 text")]) from None
+
+
+def _tree(text: str, reading: Reading) -> Table:
+    """Return the file's mapping, and report the flaws met on the way."""
+    try:
+        root, flaws = read_yaml(text)
+    except Unreadable as exc:
+        raise InvalidSettings([_file_problem(reading.file, exc.line, exc.problem, exc.remedy)]) from None
+    for flaw in flaws:
+        reading.problems.append(_file_problem(reading.file, flaw.line, flaw.problem, flaw.remedy, path=flaw.where))
+    if not isinstance(root, Table):
+        problem = "is empty" if _is_nothing(root) else "is not a list of settings"
+        reading.problems.append(_file_problem(reading.file, 1, problem, "start from config/default.yaml"))
+        raise InvalidSettings(reading.problems)
+    return root
+
+
+def _is_nothing(root: Node | None) -> bool:
+    return root is None or getattr(root, "text", None) == ""
+
+
+def _file_problem(file: str, line: int, problem: str, remedy: str, *, path: str = "") -> Problem:
+    return Problem(file=file, line=line, path=path, value="", problem=problem, remedy=remedy)
+
+
+def _override(data: dict[str, Any], reading: Reading) -> None:
+    """Let the environment's few direct settings win over the file."""
+    for name, (section, field) in OVERRIDES.items():
+        value = reading.environ.get(name)
+        if not value:
+            continue
+        if not isinstance(data.setdefault(section, {}), dict):
+            continue
+        data[section][field] = value
+        line = reading.line((section, field))
+        reading.marks[section, field] = Mark(line=line, shown=f"${name}", names=(name,))
+
+
+def _check(settings: Settings, agents: list[str], reading: Reading) -> None:
+    """Add what the checks find, but for what only follows from a problem already known."""
+    for path, problem, remedy in check(settings, agents=agents, written=reading.marks.__contains__):
+        if not any(path[: len(other)] == other[: len(path)] for other in reading.faulty):
+            reading.report(path, problem, remedy)
+
+
+def _digest(document: str) -> str:
+    return hashlib.sha256(document.encode()).hexdigest()[:12]
+
+
+def _document(settings: Settings, resolved: Mapping[Place, RoomSettings], marks: Mapping[Path, Mark]) -> str:
+    """Return the settings as canonical JSON in which every place says everything, so that no built-in default of a later
+    release can change what it means."""
+    data = settings.model_dump(mode="json", exclude={"server"})
+    _refer(data, settings_shape(), marks, ())
+    defaults = resolve(base_layers(settings))
+    data["defaults"] = defaults.model_dump(mode="json")
+    data["memory"] = data["defaults"]["memory"]
+    for (name, room, thread), effective in resolved.items():
+        place = data["channels"][name]
+        if room is not None:
+            place = place["rooms"][room]
+        if thread is not None:
+            place = place["threads"][thread]
+        place.update(effective.model_dump(mode="json"))
+    return json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+def _refer(data: Any, shape: Shape | None, marks: Mapping[Path, Mark], path: Path) -> None:
+    """Put every secret's reference in its place."""
+    if shape is None:
+        return
+    if shape.variants:
+        shape = shape.variant(data["kind"])
+    for step, value in list(data.items() if isinstance(data, dict) else enumerate(data)):
+        child = shape.child(step)
+        if child is not None and child.secret and value is not None:
+            data[step] = (marks[*path, step].reference if (*path, step) in marks else None) or MASK
+        elif isinstance(value, dict | list):
+            _refer(value, child, marks, (*path, step))

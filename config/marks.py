@@ -1,0 +1,183 @@
+"""From the tree of a settings file to plain data, and a mark for every value: its line, and how it was written.
+
+References are replaced here. What a secret or a variable holds goes into the data only; the marks keep what the file says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path as FilePath
+from typing import Final
+
+from config.fields import Shape, settings_shape
+from config.masking import MASK, masked
+from config.problems import Path, Problem, path_text
+from config.references import BadReference, expand, read_secret
+from config.yaml_lines import Items, Node, Scalar, Table
+
+Data = dict[str, "Data"] | list["Data"] | str | int | float | bool | None
+
+_NULLS = frozenset({"~", "null", "Null", "NULL"})
+# YAML 1.1 reads 010 as eight, YAML 1.2 as ten.
+_OCTAL = re.compile(r"[-+]?0\d[\d_]*")
+_INTEGER = re.compile(r"[-+]?(0|[1-9]\d*)")
+_DECIMAL = re.compile(r"[-+]?(\d+\.\d*|\.\d+|\d+(\.\d*)?[eE][-+]?\d+)")
+_BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_LONGEST_SHOWN = 60
+
+
+class _Unset:
+    """Stands for a value that is nothing but references and came out empty: as if its key were not there."""
+
+
+_UNSET: Final = _Unset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """How a value stands in the file. `shown` is fit to print; `reference` is None unless the value came by one alone."""
+
+    line: int
+    shown: str = ""
+    reference: str | None = None
+    names: tuple[str, ...] = ()
+    literal_secret: bool = False
+
+
+@dataclass(slots=True)
+class Reading:
+    """What one file says: `data` for the models, a mark per path, the secret files it names, the problems so far
+    and their paths."""
+
+    file: str
+    folder: FilePath
+    environ: Mapping[str, str]
+    marks: dict[Path, Mark] = field(default_factory=dict)
+    secret_files: list[FilePath] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    faulty: list[Path] = field(default_factory=list)
+
+    def line(self, path: Path) -> int:
+        """Return the line of `path`, or of the nearest thing above it that has one."""
+        while path and path not in self.marks:
+            path = path[:-1]
+        return self.marks[path].line if path in self.marks else 1
+
+    def report(self, path: Path, problem: str, remedy: str) -> None:
+        """Add a problem about the value at `path`."""
+        self.faulty.append(path)
+        shown = self.marks[path].shown if path in self.marks else "(not set)"
+        self.problems.append(
+            Problem(
+                file=self.file,
+                line=self.line(path),
+                path=path_text(path),
+                value=shown,
+                problem=problem,
+                remedy=remedy,
+            )
+        )
+
+    def read(self, root: Table) -> dict[str, Data]:
+        """Return the file's data; `x-…` keys at the top hold anchors and are passed over."""
+        entries = {key: node for key, node in root.entries.items() if not key.startswith("x-")}
+        self.marks[()] = Mark(line=root.line)
+        return self._table(Table(root.line, entries, root.lines, root.size, root.depth), settings_shape(), ())
+
+    def _table(self, table: Table, shape: Shape | None, path: Path) -> dict[str, Data]:
+        if shape is not None and shape.variants:
+            kind = table.entries.get("kind")
+            shape = shape.variant(kind.text if isinstance(kind, Scalar) else None)
+        data: dict[str, Data] = {}
+        for key, node in table.entries.items():
+            here = (*path, key)
+            value = self._value(node, shape and shape.child(key), here, line=table.lines[key])
+            if "${" in key:
+                self.report(here, "a key can't be a reference", "write the key itself")
+            if not isinstance(value, _Unset):
+                data[key] = value
+        return data
+
+    def _value(self, node: Node, shape: Shape | None, path: Path, *, line: int) -> Data | _Unset:
+        if isinstance(node, Scalar):
+            return self._scalar(node, shape, path)
+        self.marks[path] = Mark(line=line, shown="(a list)" if isinstance(node, Items) else "(a section)")
+        if isinstance(node, Table):
+            return self._table(node, shape, path)
+        return self._items(node, shape, path)
+
+    def _items(self, node: Items, shape: Shape | None, path: Path) -> list[Data]:
+        data: list[Data] = []
+        for item in node.items:
+            # Numbered as the data is: an item that came out unset leaves no gap.
+            value = self._value(item, shape and shape.item, (*path, len(data)), line=item.line)
+            if isinstance(value, _Unset):
+                self.marks.pop((*path, len(data)), None)
+            else:
+                data.append(value)
+        return data
+
+    def _scalar(self, node: Scalar, shape: Shape | None, path: Path) -> Data | _Unset:
+        self.marks[path] = Mark(line=node.line, shown=_shown(node.text, shape))
+        if node.plain and not node.text:
+            return self._nothing(shape, path)
+        if node.plain and node.text in _NULLS:
+            return None
+        try:
+            return self._text(node, shape, path)
+        except BadReference as bad:
+            self.report(path, bad.problem, bad.remedy)
+            return _UNSET
+
+    def _nothing(self, shape: Shape | None, path: Path) -> Data | _Unset:
+        """A key with nothing behind it: an empty section, but never a guess at a value (an empty `people:` could mean all or
+        nobody)."""
+        if shape is None or shape.kind in ("section", "map"):
+            return {}
+        self.report(path, "has no value", "write one, null for none, or remove the key")
+        return _UNSET
+
+    def _text(self, node: Scalar, shape: Shape | None, path: Path) -> Data | _Unset:
+        expanded = expand(node.text, self.environ)
+        text, by_reference = expanded.text, expanded.bare
+        if expanded.bare and not text:
+            return _UNSET
+        if shape is not None and shape.from_file and text.startswith("file:"):
+            file = self.folder / text.removeprefix("file:")
+            self.secret_files.append(file)
+            text, by_reference = read_secret(file), True
+        self.marks[path] = Mark(
+            line=node.line,
+            shown=_shown(node.text, None if by_reference else shape),
+            reference=node.text if by_reference else None,
+            names=expanded.names,
+            literal_secret=not expanded.names and not by_reference and _is_secret(text, shape),
+        )
+        if shape is not None and shape.number and _OCTAL.fullmatch(text):
+            self.report(path, "is a number that begins with 0, which YAML reads in two ways", "write it without the 0")
+            return _UNSET
+        return _typed(text) if node.plain and shape is not None and shape.free else text
+
+
+def _is_secret(text: str, shape: Shape | None) -> bool:
+    return shape is not None and (shape.secret or (shape.url and masked(text) != text))
+
+
+def _shown(text: str, shape: Shape | None) -> str:
+    """Return a value as it may be printed: one line, not too long, no secret. Unknown keys may hold anything: not shown."""
+    if shape is None or shape.secret:
+        return MASK
+    if shape.url:
+        text = masked(text)
+    return repr(text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…")
+
+
+def _typed(text: str) -> Data:
+    """Read a plain scalar by YAML 1.2's core schema, for the few values whose type is the admin's choice."""
+    if text in _BOOLEANS:
+        return _BOOLEANS[text]
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    return float(text) if _DECIMAL.fullmatch(text) else text

@@ -1,0 +1,60 @@
+"""What is wrong with a settings file, said so that an admin can mend it: where, which value, why, and what to do."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+Path = tuple[str | int, ...]
+"""The way to one value: keys as text, places in lists as numbers from 0."""
+
+_BARE = re.compile(r"[\w-]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One thing to mend. `line` counts from 1; `path` and `value` are empty where there is none; secrets stand as `***`."""
+
+    file: str
+    line: int
+    path: str
+    value: str
+    problem: str
+    remedy: str
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line} {self.path}" if self.path else f"{self.file}:{self.line}"
+        return f"{place}: {self.value}: {self.said}" if self.value else f"{place}: {self.said}"
+
+    @property
+    def said(self) -> str:
+        """The problem and its remedy, without the place."""
+        return f"{self.problem}; {self.remedy}"
+
+
+class InvalidSettings(Exception):
+    """The settings can't be used. `problems` holds all that was found, in the order of the file, at least one."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(dict.fromkeys(sorted(problems, key=lambda problem: (problem.file, problem.line))))
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+def path_text(path: Path) -> str:
+    """Return a path as people write it: `channels.web.rooms."a.b".trigger[0]`."""
+    text = ""
+    for step in path:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        else:
+            text += ("." if text else "") + (step if _BARE.fullmatch(step) else f'"{step}"')
+    return text
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word that `word` was probably meant to be; None if nothing is near."""
+    spelled = {name.replace("_", "-"): name for name in known}
+    near = difflib.get_close_matches(word.lower().replace("_", "-"), spelled, n=1)
+    return spelled[near[0]] if near else None

@@ -1,0 +1,135 @@
+"""From an event and the settings of the moment to everything that later steps must not decide anew. Pure.
+
+A `Route` is stored as the inbox row's body, so a change of settings never moves a message that was accepted before.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import msgspec
+
+from adapters.base import Address, InboundEvent, MessageEvent
+from config.channels.base import RoomSettings
+from config.loader import Configuration
+from memory.key import ChatType, ConversationKey, Scope, scope_of
+
+Language = Literal["en", "zh"]
+
+
+class Route(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An event with its way: who answers, whose memory, in which lane, where the reply goes, under which settings.
+
+    `key` is `str(ConversationKey)`, `scope` the five columns of the `Scope`, `lane` its text, `revision` the settings'.
+    `rule` is the rule that admitted the event, `refused` says that it gets a notice instead of an answer.
+    """
+
+    event: InboundEvent
+    key: str
+    scope: tuple[str, str, str, ChatType, str]
+    lane: str
+    address: Address
+    agent: str
+    revision: str
+    language: Language
+    rule: str = ""
+    refused: bool = False
+
+    def conversation_key(self) -> ConversationKey:
+        """Return the key as its type."""
+        return ConversationKey.parse(self.key)
+
+    def memory_scope(self) -> Scope:
+        """Return the scope as its type."""
+        return Scope(*self.scope)
+
+
+def route(
+    event: InboundEvent,
+    *,
+    configuration: Configuration,
+    chosen_agent: str | None,
+    rule: str = "",
+    refused: bool = False,
+) -> Route:
+    """Return the event's route under the current settings.
+
+    `chosen_agent` is what the person asked for with /agent; it counts only where the admin lists it. The reply goes to the
+    event's own room and thread and answers this message. Raises `memory.key.InvalidKey` when a part of the key is empty or
+    no valid Unicode, and KeyError for a channel that is not configured.
+    """
+    settings = configuration.effective(event.channel, event.room, event.thread)
+    agent = agent_for(settings, chosen=chosen_agent)
+    key = ConversationKey(
+        user=event.sender.user,
+        channel=event.channel,
+        room=event.room,
+        thread=event.thread,
+        chat_type=event.chat_type,
+        agent=agent,
+    )
+    scope = scope_of(key, mode=settings.scope)
+    message = event if isinstance(event, MessageEvent) else None
+    return Route(
+        event=event,
+        key=str(key),
+        scope=(scope.user, scope.channel, scope.conversation, scope.chat_type, scope.agent),
+        lane=str(scope),
+        address=Address(
+            channel=event.channel,
+            room=event.room,
+            thread=event.thread,
+            reply_to=message.message_id if message else None,
+        ),
+        agent=agent,
+        revision=configuration.revision,
+        language=language_of(
+            message.text if message else "", hint=message.language if message else None, setting=settings.language
+        ),
+        rule=rule,
+        refused=refused,
+    )
+
+
+def agent_for(settings: RoomSettings, *, chosen: str | None) -> str:
+    """Return the agent that answers: the person's choice if it is (still) on the admin's list, else the place's."""
+    return chosen if chosen is not None and chosen in settings.agents else settings.agent
+
+
+_HAN = re.compile("[\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
+_KANA_HANGUL = re.compile("[\u3041-\u30ff\uac00-\ud7a3]")
+_WORD = re.compile(r"[^\W\d_\u3005\u3007\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff]+")
+_PRIMARY = re.compile(r"([A-Za-z]{2,3})(?:[-_]|$)")
+_LOOKED_AT = 1000  # characters: a language shows itself early, and the cost stays the same for any message
+
+
+def language_of(text: str, *, hint: str | None, setting: Literal["auto", "en", "zh"]) -> Language:
+    """Return the language for notices and commands: the admin's, else the platform's word (`hint`, BCP 47), else the text's.
+
+    Of the two complete languages, whoever speaks neither gets English. A text is Chinese when it has at least as many Han
+    characters as words of other scripts ("帮我 deploy 一下 cluster": 5 to 2), and is not Japanese or Korean.
+    """
+    if setting != "auto":
+        return setting
+    primary = _PRIMARY.match(hint or "")
+    if primary and primary[1].lower() != "und":
+        return "zh" if primary[1].lower() in ("zh", "cmn", "yue") else "en"
+    text = text[:_LOOKED_AT]
+    han = len(_HAN.findall(text))
+    if not han or 4 * len(_KANA_HANGUL.findall(text)) >= han:
+        return "en"
+    return "zh" if han >= len(_WORD.findall(text)) else "en"
+
+
+def encode(routed: Route) -> bytes:
+    """Return the route as it is stored: JSON."""
+    return msgspec.json.encode(routed)
+
+
+_DECODER = msgspec.json.Decoder(Route)
+
+
+def decode(body: bytes) -> Route:
+    """Return a stored route; fields that a newer release added are passed over. Raises `msgspec.ValidationError`."""
+    return _DECODER.decode(body)
