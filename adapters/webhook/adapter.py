@@ -12,13 +12,14 @@ from contextlib import aclosing, asynccontextmanager
 
 import aiohttp
 from aiohttp import web
+from standardwebhooks.webhooks import Webhook
 
 from adapters.base import TERMINAL, Address, Capabilities, Intake, Receipt, StreamEvent, TurnView
 from adapters.errors import AdapterFault
 from adapters.problems import Problem, unavailable
 from adapters.sse import CLOSING, follow
 from adapters.webhook import parse, render
-from adapters.webhook.auth import KeySet, parse_jwks, signers, verify_signature, verify_token
+from adapters.webhook.auth import KeySet, parse_jwks, verify_signature, verify_token
 from adapters.webhook.identity import Principal, require_membership, sender_of
 from config.channels.webhook import JwtSettings, WebhookSettings
 
@@ -29,8 +30,8 @@ _OPENING_S = 1.0
 class WebhookAdapter:
     """One webhook channel. `members` gives `allow.members` as it stands for a room and thread at this moment.
 
-    Raises `AdapterFault` for credentials that can't work, and when there are none: an unsigned endpoint would let anybody
-    speak as anybody.
+    Raises `AdapterFault` when there are no credentials to check: an open endpoint would let anybody speak as anybody. That
+    they are well formed was checked when the settings were loaded.
     """
 
     capabilities = Capabilities(streams=True)
@@ -50,7 +51,7 @@ class WebhookAdapter:
         self._name = name
         self._settings = settings
         self._members = members
-        self._verifiers = signers([secret.get_secret_value() for secret in settings.secrets])
+        self._verifiers = [Webhook(secret.get_secret_value()) for secret in settings.secrets]
         self._keys = _key_set(settings.jwt)
         self._intake: Intake | None = None
 

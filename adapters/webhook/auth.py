@@ -7,8 +7,6 @@ input with errors of every kind and none of them may become a 500.
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -23,25 +21,7 @@ from config.channels.webhook import JwtSettings
 
 logger = logging.getLogger(__name__)
 
-MIN_SECRET_BYTES, MAX_SECRET_BYTES = 24, 64  # Standard Webhooks 1.0.0
 _HEADERS = ("webhook-id", "webhook-timestamp", "webhook-signature")
-
-
-def signers(secrets: Sequence[str]) -> tuple[Webhook, ...]:
-    """Return the verifiers of `whsec_…` secrets. Raises `AdapterFault` for one that is not base64 of 24 to 64 bytes: the
-    library would take whatever base64 can be found in it."""
-    return tuple(Webhook(_secret_bytes(secret, number=number)) for number, secret in enumerate(secrets))
-
-
-def _secret_bytes(secret: str, *, number: int) -> bytes:
-    remedy = f"secrets[{number}] is not `whsec_` and base64 of {MIN_SECRET_BYTES} to {MAX_SECRET_BYTES} random bytes"
-    try:
-        raw = base64.b64decode(secret.removeprefix("whsec_"), validate=True)
-    except (binascii.Error, ValueError):
-        raise AdapterFault(remedy) from None  # the cause would show the secret
-    if not MIN_SECRET_BYTES <= len(raw) <= MAX_SECRET_BYTES:
-        raise AdapterFault(f"{remedy}: it has {len(raw)}")
-    return raw
 
 
 def verify_signature(verifiers: Sequence[Webhook], raw: bytes, *, headers: Callable[[str], Sequence[str]]) -> Principal:

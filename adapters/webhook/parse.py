@@ -22,7 +22,7 @@ Mode = Literal["sync", "stream", "async"]
 
 ID_CHARS = 128
 _PATH = re.compile(r" - at `\$\.?(.*)`$")
-_MEMBER = re.compile(r"(?:missing required|contains unknown) field `(.*)`")
+_MEMBER = re.compile(r"(?:missing required|contains unknown) field `(.*)`$")
 
 Id = Annotated[str, msgspec.Meta(min_length=1, max_length=ID_CHARS)]
 
@@ -68,9 +68,9 @@ def parse_body(raw: bytes) -> Body:
 
 def _located(message: str) -> tuple[str | None, str]:
     """Return the field that a validation message speaks of (None: the whole body), and what it says about it."""
-    path, member = _PATH.search(message), _MEMBER.search(message)
-    field = ".".join(match[1] for match in (path, member) if match)
-    return field or None, _PATH.sub("", message)
+    reason = _PATH.sub("", message)
+    found = (_PATH.search(message), _MEMBER.search(reason))
+    return ".".join(match[1] for match in found if match) or None, reason
 
 
 def _strict_json(raw: bytes) -> object:
@@ -85,7 +85,7 @@ def _strict_json(raw: bytes) -> object:
         raise Problem(400, "bad_json", f"the body is not UTF-8: byte {exc.start} can't stand there") from exc
     except json.JSONDecodeError as exc:
         raise Problem(400, "bad_json", f"the body is not JSON: {exc.msg} (character {exc.pos})") from exc
-    except (ValueError, OverflowError) as exc:  # an integer of more than 64 bits, or of thousands of digits
+    except ValueError as exc:  # an integer of thousands of digits, which Python will not read
         raise Problem(400, "bad_json", "the body holds a number that is too large") from exc
     return document
 

@@ -1,0 +1,134 @@
+"""Stand-ins for what lies beyond a port, for tests of the other side of it."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from adapters.base import TERMINAL, InboundEvent, MessageEvent, StreamEvent, TurnView
+from adapters.errors import Conflict, Overloaded, UnknownTurn
+
+
+@dataclass
+class FakeTurn:
+    """One turn: its event, its view and its stream so far."""
+
+    event: InboundEvent
+    fingerprint: str | None
+    view: TurnView
+    text: str = ""
+    stream: list[StreamEvent] = field(default_factory=list)
+    readers: int = 0
+    changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+
+class FakeIntake:
+    """The gateway as its adapters see it, in memory. `answer` gives the reply to a message at once; None leaves the turn to
+    the test, which moves it by `delta`, `reset` and `end`."""
+
+    def __init__(self, answer: Callable[[MessageEvent], str | None] = lambda event: None) -> None:
+        self.answer = answer
+        self.turns: dict[str, FakeTurn] = {}
+        self.seen: dict[str, str] = {}
+        self.overloaded = False
+        self.bug: Exception | None = None
+
+    @property
+    def messages(self) -> list[MessageEvent]:
+        return [turn.event for turn in self.turns.values() if isinstance(turn.event, MessageEvent)]
+
+    async def accept(self, event: InboundEvent, *, fingerprint: str | None = None) -> TurnView:
+        if self.bug is not None:
+            raise self.bug
+        if self.overloaded:
+            raise Overloaded("the queue is full", retry_after_s=2.5)
+        known = next((self.seen[dedupe_id] for dedupe_id in event.dedupe_ids if dedupe_id in self.seen), None)
+        if known is not None:
+            if self.turns[known].fingerprint != fingerprint:
+                raise Conflict("another body")
+            return msgspec.structs.replace(self.turns[known].view, duplicate=True)
+        turn = str(7_000_000_000_000_000_000 + len(self.turns))
+        view = TurnView(turn=turn, status="accepted", session="s-1", token=secrets.token_urlsafe(24))
+        self.turns[turn] = FakeTurn(event, fingerprint, view)
+        self.seen |= dict.fromkeys(event.dedupe_ids, turn)
+        text = self.answer(event) if isinstance(event, MessageEvent) else None
+        if text is not None:
+            await self.delta(turn, text)
+            await self.end(turn)
+        return self.turns[turn].view
+
+    async def turn(self, channel: str, turn_id: str, *, token: str) -> TurnView:
+        turn = self._known(channel, turn_id)
+        if not secrets.compare_digest((turn.view.token or "").encode(), token.encode()):
+            raise UnknownTurn("wrong token")
+        return turn.view
+
+    async def wait(self, channel: str, turn_id: str, *, timeout_s: float) -> TurnView:
+        turn = self._known(channel, turn_id)
+        try:
+            async with asyncio.timeout(timeout_s), turn.changed:
+                await turn.changed.wait_for(lambda: turn.view.status in TERMINAL)
+        except TimeoutError:
+            pass
+        return _public(turn.view)
+
+    async def events(
+        self, channel: str, turn_id: str, *, after: int | None = None
+    ) -> AsyncGenerator[StreamEvent, None]:
+        turn = self._known(channel, turn_id)
+        turn.readers += 1
+        try:
+            yield StreamEvent(id=after or 0, name="turn", data=msgspec.json.encode(_public(turn.view)))
+            sent = len([item for item in turn.stream if after is not None and item.id <= after])
+            while True:
+                async with turn.changed:
+                    while len(turn.stream) <= sent:
+                        await turn.changed.wait()
+                while sent < len(turn.stream):
+                    yield turn.stream[sent]
+                    sent += 1
+                if turn.view.status in TERMINAL:
+                    return
+        finally:
+            turn.readers -= 1
+
+    async def delta(self, turn_id: str, text: str) -> None:
+        turn = self.turns[turn_id]
+        turn.text += text
+        await self._show(turn, "delta", {"text": text})
+
+    async def reset(self, turn_id: str, text: str = "") -> None:
+        turn = self.turns[turn_id]
+        turn.text = text
+        await self._show(turn, "reset", {"text": text})
+
+    async def end(self, turn_id: str, *, code: str | None = None) -> None:
+        """End the turn: answered with the text so far, or failed with `code`."""
+        turn = self.turns[turn_id]
+        if code is None:
+            turn.view = msgspec.structs.replace(turn.view, status="answered", reply={"text": turn.text})
+            await self._show(turn, "done", _public(turn.view))
+        else:
+            error = {"code": code, "message": "the agent could not answer"}
+            turn.view = msgspec.structs.replace(turn.view, status="failed", error=error)
+            await self._show(turn, "failed", _public(turn.view))
+
+    async def _show(self, turn: FakeTurn, name: str, data: object) -> None:
+        async with turn.changed:
+            event = {"id": len(turn.stream) + 1, "name": name, "data": msgspec.json.encode(data)}
+            turn.stream.append(msgspec.convert(event, StreamEvent))
+            turn.changed.notify_all()
+
+    def _known(self, channel: str, turn_id: str) -> FakeTurn:
+        turn = self.turns.get(turn_id)
+        if turn is None or turn.event.channel != channel:
+            raise UnknownTurn("no such turn")
+        return turn
+
+
+def _public(view: TurnView) -> TurnView:
+    return msgspec.structs.replace(view, token=None)
