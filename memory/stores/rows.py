@@ -1,0 +1,82 @@
+"""What all databases do alike with a row's values before they store them. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from memory.base import Identity, Message, NewMessage, Quoted, Step
+from memory.key import decode_part, encode_part
+
+TITLE_CHARS = 30
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def storable(text: str) -> str:
+    """Return `text` with NUL and lone surrogates replaced by U+FFFD: PostgreSQL refuses the one, UTF-8 the others."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = _SURROGATE.sub("\ufffd", text)
+    return text.replace("\x00", "\ufffd")
+
+
+def storable_or_none(text: str | None) -> str | None:
+    """`storable`, letting None through."""
+    return None if text is None else storable(text)
+
+
+def stored_message(
+    item: NewMessage, *, id_: int, scope_id: int, session_id: str, turn_id: int, now_ms: int
+) -> tuple[Message, str]:
+    """Return the new message as it is stored and read back, and its key's first column (encoded, as databases hold it)."""
+    user, channel, conversation, chat_type, agent = item.key.columns()
+    quote = item.quote
+    stored = Message(
+        id=id_,
+        scope_id=scope_id,
+        session_id=session_id,
+        turn_id=turn_id,
+        event_id=item.event_id,
+        role=item.role,
+        text=storable(item.text),
+        user=item.key.user,
+        channel=channel,
+        conversation=conversation,
+        chat_type=chat_type,
+        agent=agent,
+        speaker_name=storable(item.speaker_name),
+        person_id=item.person_id,
+        tokens=item.tokens,
+        low_value=item.low_value,
+        created_ms=now_ms,
+        platform_message_id=storable_or_none(item.platform_message_id),
+        reply_to=storable_or_none(item.reply_to),
+        quote=quote and Quoted(name=storable(quote.name), text=storable(quote.text), by_bot=quote.by_bot),
+        thinking=storable_or_none(item.thinking),
+        thinking_s=item.thinking_s,
+        steps=tuple(Step(name=storable(step.name), detail=storable(step.detail), ms=step.ms) for step in item.steps),
+        looked_up_ms=item.looked_up_ms,
+    )
+    return stored, user
+
+
+def title_of(text: str) -> str:
+    """Return a conversation's title: the first `TITLE_CHARS` characters of what was said first, on one line (A38)."""
+    line = " ".join(text[: TITLE_CHARS * 8].split())
+    return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1].rstrip() + "…"
+
+
+def decoded_user(column: str) -> str:
+    """Return the account that a key's first column names."""
+    return decode_part(column, name="user") if "%" in column else column
+
+
+def identity_columns(identity: Identity) -> tuple[str, str, str]:
+    """Return the identity's three columns, encoded as a key's parts so that no two accounts meet; only the tenant may be
+    empty. Raises `memory.key.InvalidKey`."""
+    return (
+        encode_part(identity.kind, name="kind"),
+        encode_part(identity.tenant, name="tenant") if identity.tenant else "",
+        encode_part(identity.account, name="account"),
+    )

@@ -1,0 +1,150 @@
+"""What happens to stored messages on SQLite: edits, deletions, versions; and the bounded background of a group.
+
+Runs on an open connection; what writes, inside a write transaction of `memory/stores/sqlite.py`.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+import msgspec
+
+from memory.base import Message, Observed
+from memory.ids import Ids
+from memory.key import ConversationKey
+from memory.stores.rows import storable, storable_or_none, title_of
+from memory.stores.sqlite_append import known_head, save_head
+from memory.stores.sqlite_rows import MESSAGES, OBSERVED
+
+_OF_PLATFORM = "scope_id = :scope AND platform_message_id = :message"
+_LIVE = f"{_OF_PLATFORM} AND deleted_ms IS NULL"
+_FIND = f"SELECT id, text FROM messages WHERE {_LIVE}"
+_KEEP_VERSION = """INSERT INTO message_versions (scope_id, id, version, text, tokens, low_value, edited_ms)
+  SELECT scope_id, id, version, text, tokens, low_value, edited_ms FROM messages WHERE scope_id = :scope AND id = :id"""
+_EDIT = """UPDATE messages SET text = :text, tokens = :tokens, low_value = :low_value, version = version + 1, edited_ms = :now
+  WHERE scope_id = :scope AND id = :id"""
+_DELETE = """UPDATE messages SET text = '', tokens = 0, quote = NULL, thinking = NULL, steps = NULL, deleted_ms = :now
+  WHERE scope_id = :scope AND id = :id"""
+_EMPTY_VERSIONS = "UPDATE message_versions SET text = '', tokens = 0 WHERE scope_id = :scope AND id = :id"
+_RETITLE = "UPDATE scopes SET title = :title WHERE id = :scope AND title_id = :id"
+_UNTITLE = "UPDATE scopes SET title = '', title_id = NULL WHERE id = :scope AND title_id = :id"
+_REQUOTE = """UPDATE messages SET quote = json_set(quote, '$.text', :text)
+  WHERE scope_id = :scope AND reply_to = :message AND quote IS NOT NULL"""
+_UNQUOTE = "UPDATE messages SET quote = NULL WHERE scope_id = :scope AND reply_to = :message AND quote IS NOT NULL"
+_EDIT_OBSERVED = f"""UPDATE observed SET text = :text, tokens = :tokens, version = version + 1
+  WHERE {_OF_PLATFORM} AND text <> :text"""
+_HAS_OBSERVED = f"SELECT 1 FROM observed WHERE {_OF_PLATFORM}"
+_DELETE_OBSERVED = f"DELETE FROM observed WHERE {_OF_PLATFORM}"
+
+_BY_ID = f"SELECT {MESSAGES.columns} FROM messages WHERE scope_id = ? AND id = ?"
+_VERSION = """SELECT text, tokens, low_value, edited_ms FROM message_versions
+  WHERE scope_id = ? AND id = ? AND version = ?"""
+
+_OBSERVE = f"""INSERT INTO observed ({OBSERVED.columns}, channel, conversation, chat_type, agent, platform_message_id)
+  VALUES (:id, :scope_id, :event_id, :user, :speaker_name, :text, :tokens, :created_ms, :version,
+    :channel, :conversation, :chat_type, :agent, :platform_message_id)
+  ON CONFLICT (scope_id, event_id) DO NOTHING"""
+_TRIM = """DELETE FROM observed WHERE scope_id = ?
+  AND id <= (SELECT id FROM observed WHERE scope_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?)"""
+
+
+def edit(
+    db: sqlite3.Connection,
+    scope_id: int,
+    platform_message_id: str,
+    *,
+    text: str,
+    tokens: int,
+    low_value: bool,
+    now_ms: int,
+) -> bool:
+    """Do what `Store.edit` promises; the caller commits."""
+    new = {
+        "scope": scope_id,
+        "message": storable(platform_message_id),
+        "text": storable(text),
+        "tokens": tokens,
+        "low_value": low_value,
+        "now": now_ms,
+    }
+    live = db.execute(_FIND, new).fetchall()
+    for id_, old in live:
+        if old != new["text"]:
+            db.execute(_KEEP_VERSION, new | {"id": id_})
+            db.execute(_EDIT, new | {"id": id_})
+            db.execute(_RETITLE, new | {"id": id_, "title": title_of(text)})
+    db.execute(_REQUOTE, new)
+    observed = db.execute(_HAS_OBSERVED, new).fetchone()
+    db.execute(_EDIT_OBSERVED, new)
+    return bool(live or observed)
+
+
+def delete(db: sqlite3.Connection, scope_id: int, platform_message_id: str, *, now_ms: int) -> bool:
+    """Do what `Store.delete` promises; the caller commits."""
+    gone = {"scope": scope_id, "message": storable(platform_message_id), "now": now_ms}
+    live = db.execute(_FIND, gone).fetchall()
+    for id_, _ in live:
+        for statement in (_DELETE, _EMPTY_VERSIONS, _UNTITLE):
+            db.execute(statement, gone | {"id": id_})
+    db.execute(_UNQUOTE, gone)
+    observed = db.execute(_DELETE_OBSERVED, gone).rowcount
+    return bool(live or observed)
+
+
+def messages_by_id(db: sqlite3.Connection, scope_id: int, ids: Sequence[tuple[int, int]]) -> tuple[Message, ...]:
+    """Return the rows in the versions asked for, oldest first, without what does not exist."""
+    found = []
+    for id_, version in sorted(set(ids)):
+        row = db.execute(_BY_ID, (scope_id, id_)).fetchone()
+        stored = None if row is None else MESSAGES.struct(row)
+        if stored is not None and stored.version != version:
+            stored = _in_version(db, stored, version)
+        if stored is not None:
+            found.append(stored)
+    return tuple(found)
+
+
+def _in_version(db: sqlite3.Connection, stored: Message, version: int) -> Message | None:
+    row = db.execute(_VERSION, (stored.scope_id, stored.id, version)).fetchone()
+    if row is None:
+        return None
+    text, tokens, low_value, edited_ms = row
+    return msgspec.structs.replace(
+        stored, version=version, text=text, tokens=tokens, low_value=low_value == 1, edited_ms=edited_ms
+    )
+
+
+def observe(
+    db: sqlite3.Connection,
+    scope_id: int,
+    key: ConversationKey,
+    *,
+    ids: Ids,
+    event_id: int,
+    text: str,
+    speaker_name: str,
+    tokens: int,
+    now_ms: int,
+    keep: int,
+    platform_message_id: str | None,
+) -> None:
+    """Do what `Store.observe` promises; the caller commits."""
+    head = known_head(db, scope_id)
+    head.last_id = max(ids.next(), head.last_id + 1)
+    user, channel, conversation, chat_type, agent = key.columns()
+    row = Observed(
+        id=head.last_id,
+        scope_id=scope_id,
+        event_id=event_id,
+        user=user,
+        speaker_name=storable(speaker_name),
+        text=storable(text),
+        tokens=tokens,
+        created_ms=now_ms,
+    )
+    place = {"channel": channel, "conversation": conversation, "chat_type": chat_type, "agent": agent}
+    message = {"platform_message_id": storable_or_none(platform_message_id)}
+    db.execute(_OBSERVE, OBSERVED.values(row) | place | message)
+    db.execute(_TRIM, (scope_id, scope_id, keep))
+    save_head(db, scope_id, head)
