@@ -60,7 +60,7 @@ def layers(settings: Settings, place: Place) -> tuple[Layer, ...]:
     name, room_id, thread_id = place
     channel = settings.channels[name]
     root: Path = ("channels", name)
-    found = [Layer("kind", (), _kind_defaults(type(channel))), *base_layers(settings)]
+    found = [Layer("kind", (), kind_defaults(type(channel))), *base_layers(settings)]
     found.append(Layer("channel", root, _written(channel)))
     room = channel.rooms.get(room_id) if room_id is not None else None
     if room is not None and room_id is not None:
@@ -104,17 +104,17 @@ def origins(found: tuple[Layer, ...], marks: Mapping[Path, Mark], *, file: str) 
     return result
 
 
-def _written(section: RoomSettings) -> dict[str, Any]:
-    return section.model_dump(exclude_unset=True, include=set(_LAYERED))
-
-
-def _kind_defaults(kind: type[ChannelSettings]) -> dict[str, Any]:
+def kind_defaults(kind: type[ChannelSettings]) -> dict[str, Any]:
     """Return the built-in values in which a channel kind differs from the others."""
     return {
         name: kind.model_fields[name].default
         for name in RoomSettings.model_fields
         if kind.model_fields[name].default != RoomSettings.model_fields[name].default
     }
+
+
+def _written(section: RoomSettings) -> dict[str, Any]:
+    return section.model_dump(exclude_unset=True, include=set(_LAYERED))
 
 
 def _merge(into: dict[str, Any], values: Mapping[str, Any]) -> None:

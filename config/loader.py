@@ -75,7 +75,7 @@ def load(path: str | FilePath, environ: Mapping[str, str]) -> Configuration:
     if settings is not None:
         _check(settings, agents, reading)
     if reading.problems or settings is None:
-        raise InvalidSettings(reading.problems)
+        raise InvalidSettings(reading.problems, secret_files=reading.secret_files)
     return _configuration(settings, reading.marks, file=str(path), secret_files=tuple(reading.secret_files))
 
 

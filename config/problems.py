@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path as FilePath
 
 Path = tuple[str | int, ...]
 """The way to one value: keys as text, places in lists as numbers from 0."""
@@ -35,9 +36,11 @@ class Problem:
 
 
 class InvalidSettings(Exception):
-    """The settings can't be used. `problems` holds all that was found, in the order of the file, at least one."""
+    """The settings can't be used. `problems` holds all that was found, in the order of the file, at least one;
+    `secret_files` the files that were to be read, whose change may mend it."""
 
-    def __init__(self, problems: Iterable[Problem]) -> None:
+    def __init__(self, problems: Iterable[Problem], *, secret_files: Iterable[FilePath] = ()) -> None:
+        self.secret_files = tuple(secret_files)
         self.problems = tuple(dict.fromkeys(sorted(problems, key=lambda problem: (problem.file, problem.line))))
         super().__init__("\n".join(map(str, self.problems)))
 

@@ -10,7 +10,7 @@ from config.channels.base import ChannelSettings, Trigger
 
 
 class ConsoleSettings(ChannelSettings):
-    kind: Literal["console"] = "console"
+    kind: Literal["console"] = Field("console", description="The channel's kind; always to be written.")
     trigger: tuple[Trigger, ...] = Field(
         ("always",), description="What makes the bot answer in a group; an empty list: nothing."
     )

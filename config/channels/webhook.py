@@ -35,7 +35,7 @@ class JwtSettings(Section):
 
 
 class WebhookSettings(ChannelSettings):
-    kind: Literal["webhook"] = "webhook"
+    kind: Literal["webhook"] = Field("webhook", description="The channel's kind; always to be written.")
     trigger: tuple[Trigger, ...] = Field(
         ("always",), description="What makes the bot answer in a group; an empty list: nothing."
     )

@@ -1,0 +1,122 @@
+"""Follow a settings file while the gateway runs.
+
+Yields whenever the file, or a secret file it names, says something else; a broken file is yielded as its problems, and the
+caller keeps what it has. Never ends by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import aclosing
+from pathlib import Path
+
+from watchfiles import awatch
+
+from config.loader import Configuration, load
+from config.problems import InvalidSettings
+
+logger = logging.getLogger(__name__)
+
+SETTLE_MS = 100
+"""Quiet time after which a burst of changes counts as one: editors truncate, write and rename."""
+
+BURST_MS = 500
+"""Longest such burst."""
+
+LOOK_MS = 1000
+"""Time between two looks when no event comes: network mounts send none, and a folder may be replaced as a whole."""
+
+Outcome = Configuration | InvalidSettings
+
+
+async def watch(
+    path: str | Path, environ: Mapping[str, str], *, current: Configuration | None = None
+) -> AsyncGenerator[Outcome, None]:
+    """Yield the settings each time they change, well within two seconds; `InvalidSettings` while they can't be used.
+
+    `current` is what the caller runs with, so that no change since its loading is missed; None: what the file says now.
+    What is yielded always differs from what was current or yielded before.
+    """
+    last: Outcome = current if current is not None else await _load(path, environ)
+    files = _files(path, last)
+    seen: dict[Path, bytes | None] | None = None  # nothing yet: the first look reads the file in any case
+    while True:
+        folders = _folders(files)
+        async with aclosing(_looks(folders)) as looks:
+            async for _ in looks:
+                contents = await asyncio.to_thread(_contents, files)
+                if contents != seen:
+                    seen, latest = contents, await _load(path, environ)
+                    files = _files(path, latest)
+                    if not _same(latest, last):
+                        last = latest
+                        yield latest
+                if _folders(files) != folders:
+                    break
+
+
+async def _load(path: str | Path, environ: Mapping[str, str]) -> Outcome:
+    try:
+        # Parsing a large file takes longer than an event loop should stand still.
+        return await asyncio.to_thread(load, path, environ)
+    except InvalidSettings as invalid:
+        return invalid
+
+
+def _same(one: Outcome, other: Outcome) -> bool:
+    if isinstance(one, InvalidSettings) or isinstance(other, InvalidSettings):
+        return getattr(one, "problems", ()) == getattr(other, "problems", ())
+    return one.settings == other.settings  # by value, secrets too: a new secret leaves the revision as it is
+
+
+def _files(path: str | Path, outcome: Outcome) -> tuple[Path, ...]:
+    return (Path(path), *outcome.secret_files)
+
+
+def _contents(files: Iterable[Path]) -> dict[Path, bytes | None]:
+    """Return what the files hold; None for one that can't be read."""
+    found: dict[Path, bytes | None] = {}
+    for file in files:
+        try:
+            found[file] = file.read_bytes() if file.is_file() else None
+        except OSError:
+            found[file] = None
+    return found
+
+
+def _folders(files: Iterable[Path]) -> dict[str, tuple[int, int] | None]:
+    """Return the folders to watch and which folder each is now (None: there is none): the files' own, where editors rename
+    and mounted volumes swap links, and those that links lead to."""
+    found: dict[str, tuple[int, int] | None] = {}
+    for folder in {folder for file in files for folder in (file.parent, file.resolve().parent)}:
+        try:
+            status = folder.stat()
+            found[str(folder)] = (status.st_dev, status.st_ino)
+        except OSError:
+            found[str(folder)] = None
+    return found
+
+
+async def _looks(folders: Mapping[str, object]) -> AsyncGenerator[None, None]:
+    """Yield when something happened in one of the folders, and every `LOOK_MS` in any case."""
+    try:
+        events = awatch(
+            *(folder for folder, identity in folders.items() if identity is not None),
+            watch_filter=None,
+            debounce=BURST_MS,
+            step=SETTLE_MS,
+            rust_timeout=LOOK_MS,
+            yield_on_timeout=True,
+            recursive=False,
+        )
+        async with aclosing(events):
+            async for _ in events:
+                yield
+    except (OSError, RuntimeError) as exc:
+        # A folder that went away this moment, or the system's limit of watches: the clock serves as well, only slower.
+        logger.warning("settings file is watched by the clock", extra={"reason": str(exc)})
+        while True:
+            await asyncio.sleep(LOOK_MS / 1000)
+            yield
