@@ -372,9 +372,9 @@ class Store(Protocol):
         ...
 
     async def messages_by_id(self, owner: Owner, ids: Sequence[tuple[int, int]]) -> tuple[Message, ...]:
-        """Return the given (id, version) rows of the owner's scope, or of the one it was carried from, oldest first, each
-        with that version's text, tokens and edit time, for replay and explain; a deleted one comes with empty text and
-        its `deleted_ms`. What does not exist is left out."""
+        """Return the given (id, version) rows of the owner's scope, oldest first, each with that version's text, tokens and
+        edit time, for replay and explain; a deleted one comes with empty text and its `deleted_ms`. What does not exist
+        is left out."""
         ...
 
     async def observe(
