@@ -140,8 +140,9 @@ class Inbox(Protocol):
         At most `limit`, so that a turn's cost does not grow with what waits behind it."""
         ...
 
-    async def start(self, ids: Sequence[int], *, turn_id: int, lane: str, fence: int) -> None:
-        """Mark waiting events `running` as one turn and count the attempt."""
+    async def start(self, ids: Sequence[int], *, turn_id: int, lane: str, fence: int) -> list[int]:
+        """Mark waiting events `running` as one turn and count the attempt; return their ids. One that is missing was ended
+        since it was read, and is not to be answered."""
         ...
 
     async def finish(self, ids: Sequence[int], outcome: Outcome, *, lane: str, fence: int | None) -> None:

@@ -1,0 +1,163 @@
+"""Between rows and structs, for every database; and what is handed to one to write. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any, Literal
+
+import msgspec
+
+from gateway.inbox.base import Chunk, Event, NewEvent, Outcome
+from memory.ids import EPOCH_MS
+
+# Spelled alike in queries and in the indexes' conditions: only then does a planner see that the index fits.
+WAITING = "state IN ('accepted', 'running')"
+FINAL = "state IN ('answered', 'observed', 'ignored', 'applied', 'failed', 'dead')"
+LIVE = "state IN ('waiting', 'sending')"  # chunks
+
+EVENT_COLUMNS = (
+    "id, turn_id, lane, channel, kind, speaker, body, token, fingerprint,"
+    " state, outcome, attempts, accepted_ms, session"
+)
+CHUNK_COLUMNS = "id, turn_id, channel, queue, address, part, parts, text, state, attempts, due_ms, message_id, error"
+
+_FINAL_STATES = frozenset({"answered", "observed", "ignored", "applied", "failed", "dead"})
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_outcome = msgspec.json.Decoder(Outcome)
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """What `Outbox.put` was given."""
+
+    event_ids: tuple[int, ...]
+    turn_id: int
+    channel: str
+    queue: str
+    address: bytes
+    text: str
+    chunks: tuple[str, ...]
+    failed: Outcome | None
+    lane: str
+    fence: int
+    now_ms: int
+
+
+class Settlement(msgspec.Struct, frozen=True, kw_only=True):
+    """How a send went: `waiting` is "again, not before `due_ms`"."""
+
+    chunk: Chunk
+    state: Literal["waiting", "sent", "unknown", "dead"]
+    due_ms: int = 0
+    now_ms: int | None = None
+    message_id: str | None = None
+    error: str | None = None
+
+
+def stored_event(new: NewEvent, *, lane: str) -> Event:
+    """Return `new` as it stands in the table after its acceptance."""
+    return Event(
+        id=new.id,
+        turn_id=new.id,
+        lane=lane,
+        channel=new.channel,
+        kind=new.kind,
+        speaker=new.speaker,
+        body=new.body,
+        token=new.token,
+        fingerprint=new.fingerprint,
+        state="accepted" if new.outcome is None else new.outcome.state,
+        outcome=new.outcome,
+        attempts=0,
+        accepted_ms=new.now_ms,
+    )
+
+
+def event_row(event: Event) -> tuple[Any, ...]:
+    """Return the values of EVENT_COLUMNS."""
+    return (
+        event.id,
+        event.turn_id,
+        event.lane,
+        event.channel,
+        event.kind,
+        event.speaker.encode("utf-8", "surrogatepass"),
+        event.body,
+        event.token,
+        event.fingerprint,
+        event.state,
+        outcome_text(event.outcome),
+        event.attempts,
+        event.accepted_ms,
+        event.session,
+    )
+
+
+def event_of(row: Sequence[Any]) -> Event:
+    """Return the event whose EVENT_COLUMNS are `row`."""
+    state, outcome = row[9], row[10]
+    return Event(
+        id=row[0],
+        turn_id=row[1],
+        lane=row[2],
+        channel=row[3],
+        kind=row[4],
+        speaker=row[5].decode("utf-8", "surrogatepass"),
+        body=row[6],
+        token=row[7],
+        fingerprint=row[8],
+        state=state,
+        outcome=_outcome.decode(outcome) if outcome else Outcome(state=state) if state in _FINAL_STATES else None,
+        attempts=row[11],
+        accepted_ms=row[12],
+        session=row[13],
+    )
+
+
+def chunk_of(row: Sequence[Any]) -> Chunk:
+    """Return the chunk whose CHUNK_COLUMNS are `row`."""
+    return Chunk(
+        id=row[0],
+        turn_id=row[1],
+        channel=row[2],
+        queue=row[3],
+        address=row[4],
+        index=row[5],
+        of=row[6],
+        text=row[7],
+        state=row[8],
+        attempts=row[9],
+        due_ms=row[10],
+        message_id=row[11],
+        error=row[12],
+    )
+
+
+def outcome_text(outcome: Outcome | None) -> str | None:
+    """Return the outcome as it is kept (JSON), None for none."""
+    if outcome is None:
+        return None
+    fields = {name: storable(value) for name, value in msgspec.structs.asdict(outcome).items() if value is not None}
+    return msgspec.json.encode(fields).decode()
+
+
+def undeliverable(error: str) -> Outcome:
+    """Return how a turn ends whose reply could not be delivered."""
+    return Outcome(state="dead", code="undeliverable", message=error)
+
+
+def storable(text: str) -> str:
+    """Return `text` with NUL and lone surrogates as U+FFFD: databases and platforms refuse them."""
+    return _UNSTORABLE.sub("\ufffd", text)
+
+
+def dedupe_digests(channel: str, dedupe_ids: Sequence[str]) -> list[bytes]:
+    """Return 16 bytes for each dedupe id of a channel, in order, once: of one size whatever a platform or attacker sends."""
+    names = (f"{channel}\x00{dedupe_id}".encode("utf-8", "surrogatepass") for dedupe_id in dedupe_ids)
+    return list(dict.fromkeys(blake2b(name, digest_size=16).digest() for name in names))
+
+
+def first_id(ms: int) -> int:
+    """Return the smallest id that can have been made at `ms` (milliseconds since 1970): all smaller ones are older."""
+    return max(ms - EPOCH_MS, 0) << 22

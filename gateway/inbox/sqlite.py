@@ -1,0 +1,212 @@
+"""Inbox and outbox in the SQLite file of the memory store: for one process, with nothing to install.
+
+Rows say what waits; which lane is held is in memory (`local.py`), so that claiming costs no commit. After a restart all that
+waits or ran can be claimed at once, under greater fences.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
+
+from gateway.errors import LeaseLost, StoreBusy
+from gateway.inbox import sqlite_events as events
+from gateway.inbox import sqlite_outbox as outbox
+from gateway.inbox.base import Accepted, Chunk, Claim, Event, NewEvent, Outcome, Stats
+from gateway.inbox.batch import RETRY_AFTER_S
+from gateway.inbox.changes import Changes
+from gateway.inbox.local import LocalLanes
+from gateway.inbox.rows import Reply, Settlement, dedupe_digests, storable
+from gateway.inbox.sqlite_file import SqliteFile
+
+T = TypeVar("T")
+
+
+class SqliteInbox:
+    """Implements `Inbox` and `Outbox`; `async with` opens and closes it. One process per file (`StoreLock` sees to it)."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        write_turn: asyncio.Lock,
+        timeout_s: float,
+        lease_s: float,
+        poll_s: float,
+        accept_max: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`write_turn` is held while a batch is written: the memory store, whose writes share the file, takes it too.
+
+        `timeout_s` bounds each wait for it and for the file; `accept_max` is how many messages may wait; `clock` counts the
+        seconds of leases.
+        """
+        self._file = SqliteFile(path, write_turn=write_turn, timeout_s=timeout_s)
+        self._changes = Changes(poll_s=poll_s)
+        self._lease_s = lease_s
+        self._accept_max = accept_max
+        self._clock = clock
+
+    async def __aenter__(self) -> SqliteInbox:
+        await self._file.__aenter__()
+        numbers = self._file.run << 32  # greater than all of an earlier run
+        self._seq = itertools.count(numbers + 1)
+        self._lanes = LocalLanes(lease_s=self._lease_s, fence=numbers)
+        for event_id, lane, state in self._file.read(events.all_waiting):
+            self._lanes.arrived(event_id, lane=lane, started=state == "running")
+        # Nobody sends any more what an earlier run was sending; `due` hands it out as unknown.
+        await self._file.write(outbox.abandon)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        await self._file.__aexit__(kind, exc, tb)
+
+    async def accept(self, event: NewEvent, *, lane: str, dedupe_ids: Sequence[str]) -> Accepted:
+        waits = event.kind == "message" and event.outcome is None
+        if waits and len(self._lanes.unstarted) + self._file.in_line >= self._accept_max:
+            raise StoreBusy(f"{self._accept_max} messages wait already", retry_after_s=RETRY_AFTER_S)
+        seq, digests = next(self._seq), dedupe_digests(event.channel, dedupe_ids)
+
+        def accepted(result: Accepted) -> None:
+            if waits and result.verdict == "accepted":
+                self._lanes.arrived(event.id, lane=lane)
+                self._changes.ring()
+
+        return await self._file.write(
+            lambda db: events.accept(db, event, lane=lane, digests=digests, seq=seq, owner=self._file.run), accepted
+        )
+
+    async def claim(self, n: int) -> list[Claim]:
+        return self._lanes.claim(n, now=self._clock())
+
+    async def renew(self, claims: Sequence[Claim]) -> list[Claim]:
+        return self._lanes.renew(claims, now=self._clock())
+
+    async def waiting(self, lane: str, *, limit: int = 100) -> list[Event]:
+        return self._file.read(lambda db: events.waiting(db, lane, limit=limit))
+
+    async def start(self, ids: Sequence[int], *, turn_id: int, lane: str, fence: int) -> list[int]:
+        return await self._file.write(
+            self._fenced(lane, fence, lambda db: events.start(db, ids, turn_id=turn_id, lane=lane)), self._lanes.started
+        )
+
+    async def finish(self, ids: Sequence[int], outcome: Outcome, *, lane: str, fence: int | None) -> None:
+        if fence is None:
+            await self._file.write(lambda db: events.finish(db, ids, outcome, lane=None))
+            return
+        await self._file.write(
+            self._fenced(lane, fence, lambda db: events.finish(db, ids, outcome, lane=lane)),
+            lambda _: self._lanes.ended(ids, lane=lane),
+        )
+
+    async def release(self, claim: Claim, *, hand_over: bool = False) -> bool:
+        released = self._lanes.release(claim, hand_over=hand_over)
+        if hand_over:
+            self._changes.ring()
+        return released
+
+    async def changed(self, after: int) -> int:
+        return await self._changes.wait(after)
+
+    async def event(self, event_id: int) -> Event | None:
+        return self._file.read(lambda db: events.find(db, event_id))
+
+    async def turn_events(self, turn_id: int) -> list[Event]:
+        return self._file.read(lambda db: events.of_turn(db, turn_id))
+
+    async def note_session(self, ids: Sequence[int], session: str) -> None:
+        await self._file.write(lambda db: events.note_session(db, ids, storable(session)))
+
+    async def controls(self) -> list[Event]:
+        return await self._file.write(lambda db: events.take_controls(db, owner=self._file.run))
+
+    async def stats(self) -> Stats:
+        return self._file.read(events.stats)
+
+    async def purge(self, *, before_ms: int, dedupe_before_ms: int, limit: int) -> int:
+        return await self._file.write(
+            lambda db: events.purge(db, before_ms=before_ms, dedupe_before_ms=dedupe_before_ms, limit=limit)
+        )
+
+    async def put(
+        self,
+        event_ids: Sequence[int],
+        *,
+        turn_id: int,
+        channel: str,
+        queue: str,
+        address: bytes,
+        text: str,
+        chunks: Sequence[str],
+        failed: Outcome | None,
+        lane: str,
+        fence: int,
+        now_ms: int,
+    ) -> None:
+        reply = Reply(
+            event_ids=tuple(event_ids),
+            turn_id=turn_id,
+            channel=channel,
+            queue=queue,
+            address=address,
+            text=text,
+            chunks=tuple(chunks),
+            failed=failed,
+            lane=lane,
+            fence=fence,
+            now_ms=now_ms,
+        )
+
+        def stored(_: None) -> None:
+            self._lanes.ended(reply.event_ids, lane=lane)
+            self._changes.ring()
+
+        await self._file.write(self._fenced(lane, fence, lambda db: outbox.put(db, reply)), stored)
+
+    async def reply(self, turn_id: int) -> str | None:
+        return self._file.read(lambda db: outbox.reply_text(db, turn_id))
+
+    async def due(self, *, now_ms: int, limit: int) -> list[Chunk]:
+        # Asked at every change: most often nothing is due, and a look is cheaper than a commit.
+        due_ms = await self.next_due_ms()
+        if limit <= 0 or due_ms is None or due_ms > now_ms:
+            return []
+        return await self._file.write(lambda db: outbox.take_due(db, now_ms=now_ms, limit=limit, owner=self._file.run))
+
+    async def next_due_ms(self) -> int | None:
+        return self._file.read(outbox.next_due_ms)
+
+    async def sent(self, chunk: Chunk, *, message_id: str | None, now_ms: int) -> bool:
+        return await self._settle(Settlement(chunk=chunk, state="sent", message_id=message_id, now_ms=now_ms))
+
+    async def unknown(self, chunk: Chunk, *, error: str, now_ms: int) -> bool:
+        return await self._settle(Settlement(chunk=chunk, state="unknown", error=error, now_ms=now_ms))
+
+    async def retry(self, chunk: Chunk, *, due_ms: int, error: str) -> None:
+        await self._settle(Settlement(chunk=chunk, state="waiting", due_ms=due_ms, error=error))
+
+    async def dead(self, chunk: Chunk, *, error: str, now_ms: int) -> None:
+        await self._settle(Settlement(chunk=chunk, state="dead", error=error, now_ms=now_ms))
+
+    async def _settle(self, how: Settlement) -> bool:
+        return await self._file.write(
+            lambda db: outbox.settle(db, how, owner=self._file.run), lambda _: self._changes.ring()
+        )
+
+    def _fenced(
+        self, lane: str, fence: int, work: Callable[[sqlite3.Connection], T]
+    ) -> Callable[[sqlite3.Connection], T]:
+        def held(db: sqlite3.Connection) -> T:
+            if not self._lanes.holds(lane, fence):
+                raise LeaseLost(f"lane {lane!r} is not held under {fence} any more")
+            return work(db)
+
+        return held

@@ -1,0 +1,146 @@
+"""The inbox's statements on SQLite. Each function runs inside a transaction that its caller commits."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+from gateway.inbox.base import Accepted, Event, NewEvent, Outcome, Stats
+from gateway.inbox.rows import (
+    EVENT_COLUMNS,
+    FINAL,
+    LIVE,
+    WAITING,
+    event_of,
+    event_row,
+    first_id,
+    outcome_text,
+    stored_event,
+)
+
+_INSERT = f"INSERT INTO inbox_events ({EVENT_COLUMNS}, seq, owner) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+
+_BY_ID = f"SELECT {EVENT_COLUMNS} FROM inbox_events WHERE id = ?"
+
+
+def accept(
+    db: sqlite3.Connection, new: NewEvent, *, lane: str, digests: Sequence[bytes], seq: int, owner: int
+) -> Accepted:
+    """Store the event, or find the one that was stored before under one of its digests."""
+    known: dict[bytes, int] = {}
+    for digest in digests:
+        row = db.execute("SELECT event_id FROM inbox_dedupe WHERE digest = ?", (digest,)).fetchone()
+        if row is not None:
+            known[digest] = row[0]
+    event_id = next(iter(known.values()), new.id)
+    fresh = [(digest, event_id) for digest in digests if digest not in known]
+    db.executemany("INSERT INTO inbox_dedupe (digest, event_id) VALUES (?, ?)", fresh)
+    if known:
+        # There: an event outlives its dedupe ids.
+        event = event_of(db.execute(_BY_ID, (event_id,)).fetchone())
+        return Accepted(verdict="folded" if fresh else "duplicate", event=event)
+    event = stored_event(new, lane=lane)
+    db.execute(_INSERT, (*event_row(event), seq, owner))
+    return Accepted(verdict="accepted", event=event)
+
+
+def find(db: sqlite3.Connection, event_id: int) -> Event | None:
+    """Return the event, None if there is none."""
+    row = db.execute(_BY_ID, (event_id,)).fetchone()
+    return None if row is None else event_of(row)
+
+
+def of_turn(db: sqlite3.Connection, turn_id: int) -> list[Event]:
+    """Return the turn's events in order of acceptance."""
+    rows = db.execute(
+        f"SELECT {EVENT_COLUMNS} FROM inbox_events WHERE id = :turn AND turn_id = :turn"
+        f" UNION ALL SELECT {EVENT_COLUMNS} FROM inbox_events WHERE turn_id = :turn AND turn_id <> id ORDER BY id",
+        {"turn": turn_id},
+    ).fetchall()
+    return [event_of(row) for row in rows]
+
+
+def waiting(db: sqlite3.Connection, lane: str, *, limit: int) -> list[Event]:
+    """Return the lane's oldest messages that wait or run."""
+    rows = db.execute(
+        f"SELECT {EVENT_COLUMNS} FROM inbox_events"
+        f" WHERE lane = ? AND {WAITING} AND kind = 'message' ORDER BY seq LIMIT ?",
+        (lane, limit),
+    ).fetchall()
+    return [event_of(row) for row in rows]
+
+
+def all_waiting(db: sqlite3.Connection) -> list[tuple[int, str, str]]:
+    """Return (id, lane, state) of every message that waits or runs, in order of acceptance."""
+    return db.execute(
+        f"SELECT id, lane, state FROM inbox_events WHERE {WAITING} AND kind = 'message' ORDER BY seq"
+    ).fetchall()
+
+
+def start(db: sqlite3.Connection, ids: Iterable[int], *, turn_id: int, lane: str) -> list[int]:
+    """Mark the lane's waiting messages as running in one turn; return those."""
+    update = (
+        "UPDATE inbox_events SET state = 'running', turn_id = ?, attempts = attempts + 1"
+        f" WHERE id = ? AND lane = ? AND {WAITING} AND kind = 'message'"
+    )
+    return [event_id for event_id in ids if db.execute(update, (turn_id, event_id, lane)).rowcount]
+
+
+def finish(db: sqlite3.Connection, ids: Iterable[int], outcome: Outcome, *, lane: str | None) -> None:
+    """End those of the lane's events that wait or run; `lane` None: those of the control events."""
+    whose = "kind = 'control'" if lane is None else "lane = :lane"
+    db.executemany(
+        f"UPDATE inbox_events SET state = :state, outcome = :outcome WHERE id = :id AND {WAITING} AND {whose}",
+        [{"state": outcome.state, "outcome": outcome_text(outcome), "id": event_id, "lane": lane} for event_id in ids],
+    )
+
+
+def note_session(db: sqlite3.Connection, ids: Iterable[int], session: str) -> None:
+    """Note the session on the events."""
+    db.executemany("UPDATE inbox_events SET session = ? WHERE id = ?", [(session, event_id) for event_id in ids])
+
+
+def take_controls(db: sqlite3.Connection, *, owner: int) -> list[Event]:
+    """Give `owner` the control events that others left unapplied; return them in order of acceptance."""
+    rows = db.execute(
+        f"SELECT {EVENT_COLUMNS} FROM inbox_events WHERE {WAITING} AND kind = 'control' AND owner <> ? ORDER BY seq",
+        (owner,),
+    ).fetchall()
+    db.executemany("UPDATE inbox_events SET owner = ? WHERE id = ?", [(owner, row[0]) for row in rows])
+    return [event_of(row) for row in rows]
+
+
+def stats(db: sqlite3.Connection) -> Stats:
+    """Count what waits; reads only indexes as large as that."""
+    waiting_, running, oldest = db.execute(
+        "SELECT count(*) FILTER (WHERE state = 'accepted'), count(*) FILTER (WHERE state = 'running'),"
+        f" min(accepted_ms) FILTER (WHERE state = 'accepted') FROM inbox_events WHERE {WAITING} AND kind = 'message'"
+    ).fetchone()
+    live, outbox_oldest = db.execute(f"SELECT count(*), min(put_ms) FROM outbox_chunks WHERE {LIVE}").fetchone()
+    (dead,) = db.execute("SELECT count(*) FROM inbox_events WHERE state = 'dead'").fetchone()
+    return Stats(
+        waiting=waiting_,
+        running=running,
+        oldest_waiting_ms=oldest,
+        outbox_waiting=live,
+        outbox_oldest_ms=outbox_oldest,
+        dead=dead,
+    )
+
+
+def purge(db: sqlite3.Connection, *, before_ms: int, dedupe_before_ms: int, limit: int) -> int:
+    """Delete what `Inbox.purge` says; return how many rows."""
+    dedupe = db.execute(
+        "DELETE FROM inbox_dedupe WHERE digest IN (SELECT digest FROM inbox_dedupe d WHERE event_id < ? AND NOT EXISTS"
+        f" (SELECT 1 FROM inbox_events e WHERE e.id = d.event_id AND NOT {FINAL}) ORDER BY event_id LIMIT ?)",
+        (first_id(dedupe_before_ms), limit),
+    ).rowcount
+    old = db.execute(
+        f"SELECT id FROM inbox_events e WHERE id < ? AND {FINAL}"
+        " AND NOT EXISTS (SELECT 1 FROM inbox_dedupe d WHERE d.event_id = e.id) ORDER BY id LIMIT ?",
+        (first_id(min(before_ms, dedupe_before_ms)), limit),
+    ).fetchall()
+    chunks = db.executemany("DELETE FROM outbox_chunks WHERE turn_id = ?", old).rowcount
+    replies = db.executemany("DELETE FROM outbox_replies WHERE turn_id = ?", old).rowcount
+    db.executemany("DELETE FROM inbox_events WHERE id = ?", old)
+    return dedupe + max(chunks, 0) + max(replies, 0) + len(old)

@@ -1,0 +1,146 @@
+"""The outbox's statements on SQLite. Each function runs inside a transaction that its caller commits.
+
+`outbox_queues` has a row for every queue with something to send; whoever sets its owner sends the queue's head, and nobody
+else touches the queue until the owner says how it went.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from gateway.inbox.base import Chunk
+from gateway.inbox.rows import CHUNK_COLUMNS, LIVE, Reply, Settlement, chunk_of, outcome_text, storable, undeliverable
+
+_HEAD = f"SELECT {CHUNK_COLUMNS} FROM outbox_chunks WHERE channel = ? AND queue = ? AND {LIVE} ORDER BY id LIMIT 1"
+_TURN = "id IN (SELECT :turn UNION SELECT id FROM inbox_events WHERE turn_id = :turn AND turn_id <> id)"
+
+
+def put(db: sqlite3.Connection, reply: Reply) -> None:
+    """Store the reply and its chunks and mark its events replied, unless the turn has its reply."""
+    stored = db.execute(
+        "INSERT INTO outbox_replies (turn_id, text) VALUES (?, ?) ON CONFLICT DO NOTHING",
+        (reply.turn_id, storable(reply.text)),
+    )
+    if not stored.rowcount:
+        return
+    db.executemany(
+        "INSERT INTO outbox_chunks (turn_id, channel, queue, address, part, parts, text, state, attempts, put_ms, due_ms)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, 'waiting', 0, ?, ?)",
+        [
+            (
+                reply.turn_id,
+                reply.channel,
+                reply.queue,
+                reply.address,
+                index,
+                len(reply.chunks),
+                storable(text),
+                reply.now_ms,
+                reply.now_ms,
+            )
+            for index, text in enumerate(reply.chunks)
+        ],
+    )
+    db.execute(
+        "INSERT INTO outbox_queues (channel, queue, due_ms) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+        (reply.channel, reply.queue, reply.now_ms),
+    )
+    db.executemany(
+        "UPDATE inbox_events SET state = 'replied', turn_id = ?, outcome = ?"
+        " WHERE id = ? AND lane = ? AND state IN ('accepted', 'running')",
+        [(reply.turn_id, outcome_text(reply.failed), event_id, reply.lane) for event_id in reply.event_ids],
+    )
+
+
+def reply_text(db: sqlite3.Connection, turn_id: int) -> str | None:
+    """Return the stored reply's text, None if there is none."""
+    row = db.execute("SELECT text FROM outbox_replies WHERE turn_id = ?", (turn_id,)).fetchone()
+    return None if row is None else row[0]
+
+
+def next_due_ms(db: sqlite3.Connection) -> int | None:
+    """Return when the next queue that nobody sends from is due."""
+    row = db.execute("SELECT due_ms FROM outbox_queues WHERE owner IS NULL ORDER BY due_ms LIMIT 1").fetchone()
+    return None if row is None else row[0]
+
+
+def abandon(db: sqlite3.Connection) -> None:
+    """Take every queue from its owner; what is being sent stays marked so."""
+    db.execute("UPDATE outbox_queues SET owner = NULL WHERE owner IS NOT NULL")
+
+
+def take_due(db: sqlite3.Connection, *, now_ms: int, limit: int, owner: int) -> list[Chunk]:
+    """Give `owner` the heads that are due. One that is `sending` already was left so by an owner that is gone."""
+    queues = db.execute(
+        "SELECT channel, queue FROM outbox_queues WHERE owner IS NULL AND due_ms <= ? ORDER BY due_ms LIMIT ?",
+        (now_ms, limit),
+    ).fetchall()
+    taken = []
+    for queue in queues:
+        db.execute("UPDATE outbox_queues SET owner = ? WHERE channel = ? AND queue = ?", (owner, *queue))
+        row = list(db.execute(_HEAD, queue).fetchone())
+        if row[8] == "sending":
+            row[8] = "unknown"
+        else:
+            row[8], row[9] = "sending", row[9] + 1
+            db.execute("UPDATE outbox_chunks SET state = 'sending', attempts = ? WHERE id = ?", (row[9], row[0]))
+        taken.append(chunk_of(row))
+    return sorted(taken, key=lambda chunk: chunk.id)
+
+
+def settle(db: sqlite3.Connection, how: Settlement, *, owner: int) -> bool:
+    """Record how a send went and free its queue for the next chunk; True when that ended the turn."""
+    chunk = how.chunk
+    head = db.execute(_HEAD, (chunk.channel, chunk.queue)).fetchone()
+    if head is None or head[0] != chunk.id or not _sends(db, chunk, owner=owner):
+        return False
+    error = None if how.error is None else storable(how.error)
+    message_id = None if how.message_id is None else storable(how.message_id)
+    db.execute(
+        "UPDATE outbox_chunks SET state = ?, due_ms = max(due_ms, ?), message_id = ?, error = ?, settled_ms = ? WHERE id = ?",
+        (how.state, how.due_ms, message_id, error, how.now_ms, chunk.id),
+    )
+    if how.state == "dead":
+        db.execute(
+            f"UPDATE outbox_chunks SET state = 'dead', error = ?, settled_ms = ? WHERE turn_id = ? AND {LIVE}",
+            (error, how.now_ms, chunk.turn_id),
+        )
+    _free(db, chunk)
+    return _end_turn(db, how)
+
+
+def _sends(db: sqlite3.Connection, chunk: Chunk, *, owner: int) -> bool:
+    row = db.execute(
+        "SELECT owner FROM outbox_queues WHERE channel = ? AND queue = ?", (chunk.channel, chunk.queue)
+    ).fetchone()
+    return row is not None and row[0] == owner
+
+
+def _free(db: sqlite3.Connection, chunk: Chunk) -> None:
+    queue = (chunk.channel, chunk.queue)
+    head = db.execute(_HEAD, queue).fetchone()
+    if head is None:
+        db.execute("DELETE FROM outbox_queues WHERE channel = ? AND queue = ?", queue)
+    else:
+        db.execute(
+            "UPDATE outbox_queues SET owner = NULL, due_ms = ? WHERE channel = ? AND queue = ?", (head[10], *queue)
+        )
+
+
+def _end_turn(db: sqlite3.Connection, how: Settlement) -> bool:
+    turn = {"turn": how.chunk.turn_id}
+    if db.execute(f"SELECT 1 FROM outbox_chunks WHERE turn_id = :turn AND {LIVE} LIMIT 1", turn).fetchone():
+        return False
+    if how.state == "dead":
+        outcome = outcome_text(undeliverable(how.error or ""))
+        db.execute(
+            f"UPDATE inbox_events SET state = 'dead', outcome = :outcome WHERE state = 'replied' AND {_TURN}",
+            {**turn, "outcome": outcome},
+        )
+    else:
+        db.execute(
+            "UPDATE inbox_events SET state = coalesce(json_extract(outcome, '$.state'), 'answered')"
+            f" WHERE state = 'replied' AND {_TURN}",
+            turn,
+        )
+    return True
