@@ -56,7 +56,7 @@ class ConsoleAdapter:
     capabilities = Capabilities(streams=True, repeatable=True)
 
     def __init__(
-        self, name: str, settings: ConsoleSettings, *, explains: Explains, public_url: str | None = None
+        self, name: str, *, settings: ConsoleSettings, explains: Explains, public_url: str | None = None
     ) -> None:
         """`public_url` is the server's: the host under which the page may be opened besides this machine's own names."""
         self.heartbeat_s = settings.heartbeat_s

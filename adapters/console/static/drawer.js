@@ -1,6 +1,6 @@
 // "What the model saw": the ledger of one turn, drawn section by section beside the talk.
 
-import { moment, number, t, tcode, tokens } from "./words.js";
+import { moment, number, percent, t, tcode, tokens } from "./words.js";
 import * as wire from "./wire.js";
 
 const dialog = document.querySelector("#drawer");
@@ -79,30 +79,27 @@ function bySection(entries) {
 const injected = (entries) => entries.reduce((sum, entry) => sum + (entry.verdict === "out" ? 0 : entry.tokens), 0);
 
 function budget(ledger, sections) {
-  const all = ledger.budget?.window_tokens ?? 0;
+  const window = ledger.budget?.window_tokens ?? 0;
   const reserve = ledger.budget?.output_reserve ?? 0;
-  const parts = [...sections].map(([name, entries]) => [name, tcode("section", name), injected(entries)]).filter((part) => part[2]);
-  const used = parts.reduce((sum, part) => sum + part[2], 0);
-  if (reserve) parts.push(["reserve", t("reserve"), reserve]);
-  const whole = Math.max(all, used + reserve, 1);
+  const parts = [...sections].map(([name, entries]) => [name, injected(entries)]).filter(([, count]) => count);
+  const used = parts.reduce((sum, [, count]) => sum + count, 0);
+  const of = { used: number(used), all: number(window) };
   const bar = el("div", "bar");
   bar.setAttribute("role", "img");
-  bar.setAttribute("aria-label", t("budget_label", { used: number(used), all: number(all || whole) }));
+  bar.setAttribute("aria-label", t("budget_label", of));
   const legend = el("ul", "legend");
-  for (const [name, label, count] of parts) {
+  for (const [name, count] of parts) {
     const piece = el("span", "piece");
     piece.dataset.section = name;
-    piece.style.flexGrow = count / whole;
+    piece.style.flexGrow = count;
     bar.append(piece);
-    const item = el("li", "", el("span", "", label), el("b", "", number(count)));
+    const item = el("li", "", el("span", "", tcode("section", name)), el("b", "", number(count)));
     item.dataset.section = name;
     legend.append(item);
   }
-  const free = el("span", "piece free");
-  free.style.flexGrow = Math.max(0, whole - used - reserve) / whole;
-  bar.append(free);
-  const heading = el("h3", "", t("budget"), el("span", "count", t("budget_of", { used: number(used), all: number(all || whole) })));
-  return el("section", "budget", heading, bar, legend);
+  const heading = el("h3", "", t("budget"), el("span", "count", t("budget_of", of)));
+  const share = window ? el("p", "quiet", t("share", { share: percent(used / window), reserve: number(reserve) })) : null;
+  return el("section", "budget", heading, bar, legend, share);
 }
 
 function facts(ledger) {
@@ -123,7 +120,7 @@ function section(name, entries) {
   const count = { in: 0, cut: 0, out: 0 };
   entries.forEach((entry) => count[entry.verdict]++);
   const told = Object.keys(count).filter((verdict) => count[verdict]).map((verdict) => `${t(verdict)} ${count[verdict]}`);
-  const heading = el("h3", "", tcode("section", name), el("span", "count", `${told.join(" · ")} · ${tokens(injected(entries))}`));
+  const heading = el("h3", "", el("span", "", tcode("section", name)), el("span", "count", `${told.join(" · ")} · ${tokens(injected(entries))}`));
   heading.dataset.section = name;
   return el("section", "part", heading, el("ol", "entries", ...entries.map(drawEntry)));
 }

@@ -4,6 +4,8 @@ import { markdown } from "./markdown.js";
 import { clock, t, tcode } from "./words.js";
 import { TERMINAL } from "./wire.js";
 
+const COMMAND = /^\s*[/／](help|stop|memory|new|帮助|停止|记忆|新对话|新会话|(agent|智能体)(\s+\S+)?)\s*$/i;
+
 const list = document.querySelector("#log");
 const scroller = document.querySelector("#scroller");
 const newest = document.querySelector("#newest");
@@ -98,7 +100,8 @@ function drawAnswer(item, x) {
   }
   const note = noteOf(x, busy);
   if (note) parts.push(note);
-  if (x.turn && x.reply && !x.joined && !busy && !x.text.trimStart().startsWith("/")) {
+  const asked = x.status === "answered" || x.status === "failed";
+  if (asked && !x.joined && !COMMAND.test(x.text)) {
     const open = button("saw", t("saw"), (node) => on.ledger(x, node));
     open.setAttribute("aria-haspopup", "dialog");
     parts.push(el("p", "acts", open));
@@ -119,6 +122,7 @@ function noteOf(x, busy) {
   const rule = tcode("rule", x.rule ?? "");
   if (x.status === "observed" || x.status === "ignored") return el("p", "note", t(x.status, { rule }));
   if (x.status === "applied" && !x.reply) return el("p", "note", t("applied"));
+  if (x.code === "stopped") return el("p", "note", x.error);
   if (["failed", "dead", "unsent", "lost"].includes(x.status)) return trouble(x);
   return null;
 }

@@ -29,6 +29,8 @@ const ownerOf = (id) => id.replace("private-", "");
 const nameOf = (person) => store.prefs().names?.[person] || DEFAULT_NAMES[language()][person];
 const speaking = () => (isGroup(room) ? speaker : ownerOf(room));
 const inRoom = (id) => [...exchanges.values()].filter((x) => x.room === id).sort((a, b) => a.at - b.at);
+// A Chinese name's last character tells people apart better than 小, 阿 or 老.
+const initial = (name) => (/^\p{Script=Han}+$/u.test(name) ? [...name].at(-1) : [...name][0]);
 const busy = (x) => !wire.TERMINAL.has(x.status) && !["unsent", "lost"].includes(x.status);
 
 // What is said
@@ -72,7 +74,8 @@ function take(x, view) {
   x.head = view.part_of ?? view.turn;
   x.status = view.status;
   x.rule = view.rule;
-  x.error = view.error?.message || view.error?.code;
+  x.code = view.error?.code;
+  x.error = view.error?.message || x.code;
   if (view.reply) x.reply = view.reply.text;
 }
 
@@ -173,9 +176,11 @@ function drawRooms() {
     tab.role = "tab";
     tab.id = `tab-${id}`;
     tab.dataset.room = id;
-    const label = isGroup(id) ? [t("group"), PEOPLE.map(nameOf).join(" · ")] : [nameOf(ownerOf(id)), t("private_of")];
+    const label = isGroup(id) ? [t("group_tab"), PEOPLE.map(nameOf).join(" · ")] : [nameOf(ownerOf(id)), t("private_of")];
     tab.append(...["mark", "label", "detail", "state"].map((name) => Object.assign(document.createElement("span"), { className: name })));
     tab.querySelector(".mark").dataset.person = isGroup(id) ? "group" : ownerOf(id);
+    if (!isGroup(id)) tab.querySelector(".mark").textContent = initial(label[0]);
+    tab.querySelector(".mark").ariaHidden = "true";
     tab.querySelector(".label").textContent = label[0];
     tab.querySelector(".detail").textContent = label[1];
     tab.setAttribute("aria-controls", "room");
@@ -243,7 +248,7 @@ function drawRoom() {
   $("empty-about").textContent = t(isGroup(room) ? "empty_group" : "empty_private", names);
   drawSpeakers();
   drawTries();
-  text.placeholder = `${t("text_hint")} ${t("as", names)}`;
+  text.placeholder = t("text_hint", names);
   text.value = drafts[room] ?? "";
   log.show(inRoom(room));
   fit();
@@ -296,7 +301,7 @@ $("stop").addEventListener("click", () => say("/stop", { stop: true }));
 $("speakers").addEventListener("change", (event) => {
   speaker = event.target.value;
   store.setPrefs({ speaker });
-  text.placeholder = `${t("text_hint")} ${t("as", { name: nameOf(speaker) })}`;
+  text.placeholder = t("text_hint", { name: nameOf(speaker) });
   drawTries();
   drawState();
 });
