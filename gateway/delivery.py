@@ -69,34 +69,38 @@ class Delivery:
 
     async def run(self) -> None:
         """Send until drained."""
+        seen = 0
         async with asyncio.TaskGroup() as sends:
             while not self._draining.is_set():
-                self._wake.clear()
                 try:
                     chunks = await self._outbox.due(now_ms=now_ms(), limit=max(self._most - self._sending, 0))
                     due_ms = None if chunks else await self._outbox.next_due_ms()
                 except StoreBusy:
                     logger.warning("outbox unavailable", exc_info=True)
-                    chunks, due_ms = [], now_ms() + int(self._first_wait_s * 1000)
+                    await self._pause()
+                    continue
                 for chunk in chunks:
                     self._sending += 1
                     sends.create_task(self._deliver(chunk), name=f"send {chunk.turn_id}.{chunk.index}")
                 if not chunks:
-                    await self._rest(due_ms)
+                    seen = await self._rest(seen, due_ms)
 
-    async def _rest(self, due_ms: int | None) -> None:
-        waiters = [
-            asyncio.ensure_future(self._inbox.changed()),
-            asyncio.ensure_future(self._draining.wait()),
-            asyncio.ensure_future(self._wake.wait()),
-        ]
+    async def _rest(self, seen: int, due_ms: int | None) -> int:
+        """Wait until something may be due, a send has ended or the end has come; return the number of the last change."""
+        change = asyncio.ensure_future(self._inbox.changed(seen))
+        others = [asyncio.ensure_future(self._draining.wait()), asyncio.ensure_future(self._wake.wait())]
         timeout = None if due_ms is None else max(due_ms - now_ms(), 1) / 1000
         try:
-            await asyncio.wait(waiters, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([change, *others], timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+            self._wake.clear()
+            return change.result() if change.done() else seen
+        except StoreBusy:
+            await self._pause()
+            return seen
         finally:
-            for waiter in waiters:
+            for waiter in (change, *others):
                 waiter.cancel()
-            await asyncio.gather(*waiters, return_exceptions=True)
+            await asyncio.gather(change, *others, return_exceptions=True)
 
     async def _deliver(self, chunk: Chunk) -> None:
         try:

@@ -39,13 +39,16 @@ class Running:
     turn_id: int
     speaker: str
     events: tuple[Event, ...]
+    attempts: int  # starts before this one that broke off; beginnings cut short by their own speaker don't count
     reason: HaltReason | None = None
+    halted_by: int = 0  # the event that asked for it
     halted: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def halt(self, reason: HaltReason) -> None:
-        """Ask the turn to end; the first reason stands."""
-        if self.reason is None:
+    def halt(self, reason: HaltReason, *, by: int) -> None:
+        """Ask the turn to end early, for event `by`; a wish to stop outweighs an interruption."""
+        if self.reason != "stopped":
             self.reason = reason
+            self.halted_by = by
             self.halted.set()
 
 
@@ -127,6 +130,7 @@ class Lanes:
             heartbeat.cancel()
 
     async def _claim(self, tasks: asyncio.TaskGroup) -> None:
+        seen = 0
         while not self._draining.is_set():
             free = self._most - len(self._claims)
             if free <= 0:
@@ -135,6 +139,8 @@ class Lanes:
                 continue
             try:
                 claims = await self._inbox.claim(free)
+                if not claims:
+                    seen = await self._change(seen)
             except StoreBusy:
                 logger.warning("queue unavailable", exc_info=True)
                 await self._rest()
@@ -142,19 +148,17 @@ class Lanes:
             for claim in claims:
                 task = tasks.create_task(self._lane(claim), name=f"lane {claim.lane}")
                 self._claims[claim.lane] = (claim, task)
-            if not claims:
-                await self._wait_for_change()
 
-    async def _wait_for_change(self) -> None:
-        change = asyncio.ensure_future(self._inbox.changed())
+    async def _change(self, seen: int) -> int:
+        """Wait for a change of the queue, or for the end; return the change's number."""
+        change = asyncio.ensure_future(self._inbox.changed(seen))
         drained = asyncio.ensure_future(self._draining.wait())
         try:
             await asyncio.wait({change, drained}, return_when=asyncio.FIRST_COMPLETED)
-            if change.done():
-                change.result()
+            return change.result() if change.done() else seen
         finally:
-            for waiter in (change, drained):
-                waiter.cancel()
+            change.cancel()
+            drained.cancel()
             await asyncio.gather(change, drained, return_exceptions=True)
 
     async def _renew(self) -> None:
@@ -176,11 +180,12 @@ class Lanes:
                     current[1].cancel()
 
     async def _lane(self, claim: Claim) -> None:
+        excused = 0
         try:
             while not self._draining.is_set():
                 events = await self._inbox.waiting(claim.lane)
                 if events:
-                    await self._turn(claim, next_turn(events, self._gathering))
+                    excused = await self._turn(claim, next_turn(events, self._gathering), excused=excused)
                 elif await self._inbox.release(claim):
                     return
             await self._inbox.release(claim, hand_over=True)
@@ -190,11 +195,19 @@ class Lanes:
             # Claimed again, here or elsewhere, when the lease has run out.
             logger.warning("queue unavailable", exc_info=True, extra={"lane": claim.lane})
         finally:
-            self._claims.pop(claim.lane, None)
+            if claim.lane in self._claims and self._claims[claim.lane][0] is claim:
+                del self._claims[claim.lane]
             self._slot_free.set()
 
-    async def _turn(self, claim: Claim, events: tuple[Event, ...]) -> None:
-        turn = Running(claim=claim, turn_id=events[0].turn_id, speaker=events[0].speaker, events=events)
+    async def _turn(self, claim: Claim, events: tuple[Event, ...], *, excused: int) -> int:
+        """Run a turn; return how many of its starts were cut short by an interruption (0: it ended, or broke off)."""
+        turn = Running(
+            claim=claim,
+            turn_id=events[0].turn_id,
+            speaker=events[0].speaker,
+            events=events,
+            attempts=events[0].attempts - excused,
+        )
         self._running[claim.lane] = turn
         try:
             await self._respond(turn)
@@ -206,6 +219,7 @@ class Lanes:
             await self._rest()
         finally:
             self._running.pop(claim.lane, None)
+        return excused + 1 if turn.reason == "interrupted" else 0
 
     async def _rest(self) -> None:
         try:

@@ -94,7 +94,9 @@ class ProcessStreams:
             stream.closed = True
             stream.push("done" if name == "done" else "failed", view)
 
-    async def follow(self, event_id: int, *, after: int | None, idle_s: float) -> AsyncGenerator[StreamEvent | None, None]:
+    async def follow(
+        self, event_id: int, *, after: int | None, idle_s: float
+    ) -> AsyncGenerator[StreamEvent | None, None]:
         stream = self._stream(event_id)
         last = after or 0
         while True:

@@ -1,0 +1,162 @@
+"""Live streams: every reader sees the whole reply, whenever it comes and however often it comes back."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.hot.process import KEPT_EVENTS, ProcessRateLimits, ProcessStreams
+
+
+async def read(streams: ProcessStreams, event_id: int, *, after: int | None = None) -> list[tuple[int, str, str]]:
+    """Follow a closed stream; return (id, name, text) of its events."""
+    seen = []
+    async with aclosing(streams.follow(event_id, after=after, idle_s=5)) as events:
+        async for event in events:
+            assert event is not None
+            seen.append((event.id, event.name, msgspec.json.decode(event.data).get("text", "")))
+    return seen
+
+
+def shown(events: list[tuple[int, str, str]], text: str = "") -> str:
+    """Return what a page shows that had `text` before these events."""
+    for _, name, piece in events:
+        if name == "reset":
+            text = piece
+        elif name == "delta":
+            text += piece
+    return text
+
+
+async def test_a_late_reader_gets_everything() -> None:
+    """Deltas are kept for readers that come after them."""
+    streams = ProcessStreams()
+    streams.begin([7])
+    streams.delta([7], "你好")
+    streams.delta([7], " 👋")
+    streams.close(7, name="done", view=b"{}")
+
+    assert [(1, "delta", "你好"), (2, "delta", " 👋"), (3, "done", "")] == await read(streams, 7)
+
+
+async def test_a_reader_resumes_behind_what_it_has() -> None:
+    """Last-Event-ID leads to the events behind it, without a reset."""
+    streams = ProcessStreams()
+    streams.delta([7], "a")
+    streams.delta([7], "b")
+    streams.close(7, name="done", view=b"{}")
+
+    assert [(2, "delta", "b"), (3, "done", "")] == await read(streams, 7, after=1)
+
+
+@pytest.mark.parametrize("after", [0, 1, KEPT_EVENTS, 10_000])
+async def test_a_gap_becomes_a_reset(after: int) -> None:
+    """What is no longer at hand, or was counted by a process that is gone, comes as one reset with all text."""
+    streams = ProcessStreams()
+    for number in range(KEPT_EVENTS + 50):
+        streams.delta([7], f"{number},")
+    streams.close(7, name="done", view=b"{}")
+    before = "".join(f"{number}," for number in range(after)) if after <= KEPT_EVENTS + 50 else "foreign"
+
+    events = await read(streams, 7, after=after)
+
+    assert "".join(f"{number}," for number in range(KEPT_EVENTS + 50)) == shown(events, before)
+    assert "done" == events[-1][1]
+    assert sorted(id_ for id_, _, _ in events) == [id_ for id_, _, _ in events]
+
+
+@given(st.lists(st.sampled_from(["delta", "reset", "begin"]), max_size=40), st.integers(0, 45))
+def test_what_is_shown_is_what_was_said(acts: list[str], after: int) -> None:
+    """Whatever order deltas, resets and restarts come in, a reader that leaves and resumes anywhere ends with the same."""
+
+    async def scene() -> None:
+        streams = ProcessStreams()
+        for number, act in enumerate(acts):
+            match act:
+                case "delta":
+                    streams.delta([1], f"d{number}")
+                case "reset":
+                    streams.reset([1], f"r{number}")
+                case _:
+                    streams.begin([1])
+        streams.close(1, name="done", view=b"{}")
+        whole = await read(streams, 1)
+        first = [event for event in whole if event[0] <= after]
+
+        assert shown(whole) == shown(await read(streams, 1, after=after), shown(first))
+
+    asyncio.run(scene())
+
+
+async def test_a_new_attempt_takes_back_what_was_shown() -> None:
+    """A turn that begins again tells its readers so (hermes-agent#36965: never a second copy behind the first)."""
+    streams = ProcessStreams()
+    streams.begin([7])
+    streams.delta([7], "half an ans")
+    streams.begin([7])
+    streams.delta([7], "whole answer")
+    streams.close(7, name="done", view=b"{}")
+
+    assert "whole answer" == shown(await read(streams, 7))
+
+
+async def test_a_reader_waits_and_is_woken() -> None:
+    """A follower that came first sees each piece as it is made; an idle one is told to look elsewhere."""
+    streams = ProcessStreams()
+    idle = asyncio.Event()
+    seen: list[str] = []
+
+    async def reader() -> None:
+        async with aclosing(streams.follow(7, after=None, idle_s=0.01)) as events:
+            async for event in events:
+                if event is None:
+                    idle.set()
+                else:
+                    seen.append(event.name)
+
+    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+        tasks.create_task(reader())
+        await idle.wait()
+        streams.delta([7], "x")
+        streams.close(7, name="failed", view=b"{}")
+        streams.close(7, name="done", view=b"{}")
+
+    assert ["delta", "failed"] == seen
+
+
+async def test_streams_are_bounded() -> None:
+    """Old streams make room (openclaw#54155: maps without a bound grow to gigabytes)."""
+    streams = ProcessStreams(bound=100)
+    for event_id in range(1000):
+        streams.delta([event_id], "x")
+
+    assert [False, True] == [streams.knows(0), streams.knows(999)]
+    assert 100 == sum(streams.knows(event_id) for event_id in range(1000))
+
+
+def test_a_minute_slides() -> None:
+    """Twenty in the last sixty seconds and not twenty per calendar minute: a burst over the edge is not twice as large."""
+    limits = ProcessRateLimits()
+    for _ in range(20):
+        assert limits.allows("a", per_minute=20, now=59)
+        limits.count("a", now=59)
+
+    assert not limits.allows("a", per_minute=20, now=59.9)
+    assert not limits.allows("a", per_minute=20, now=60)
+    assert limits.allows("a", per_minute=20, now=66)
+    assert limits.allows("b", per_minute=20, now=59.9)
+    assert limits.allows("a", per_minute=20, now=200)
+
+
+def test_limits_are_bounded() -> None:
+    """People seen long ago are forgotten (AstrBot rate_limit_check: a counter never pruned)."""
+    limits = ProcessRateLimits(bound=10)
+    for number in range(1000):
+        limits.count(str(number), now=0)
+
+    assert 10 == len(limits._counts)
