@@ -1,0 +1,145 @@
+"""Makes other people's text safe to stand in a prompt: names that forge nothing, sections that cannot be closed from inside,
+messages cut in their middle, citation marks taken out. Pure; nothing here changes what is stored.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable
+
+_NAME_CHARS = 40
+_BRACKETS = str.maketrans(dict.fromkeys("[](){}<>［］（）｛｝＜＞【】〔〕「」『』〈〉《》‹›:：\"“”'`|\\", " "))
+_RESERVED = frozenset({
+    "system", "assistant", "user", "developer", "tool", "function", "you", "me", "bot", "ai", "agent",
+    "admin", "administrator", "operator", "memory",
+    "系统", "助手", "用户", "开发者", "工具", "你", "我", "机器人", "智能体", "管理员", "记忆",
+})  # fmt: skip
+
+
+def one_line(text: str, max_chars: int) -> str:
+    """Return `text` on one line: white space collapsed, controls, bidi marks and zero-width characters gone, cut with an
+    ellipsis at `max_chars`."""
+    text = text[: max_chars * 16]  # enough, whatever of it is invisible in good faith
+    visible = "".join(" " if char.isspace() else char for char in text if char.isspace() or _is_visible(char))
+    line = " ".join(visible.split())
+    return line if len(line) <= max_chars else line[: max_chars - 1] + "…"
+
+
+def _is_visible(char: str) -> bool:
+    return unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Cn")
+
+
+def neutral_name(name: str, account: str) -> str:
+    """Return a display name that can stand in a speaker's mark: one line without brackets, colons and quotes; the account
+    where nothing is left; never a role's name alone ("system" becomes "system (U07)")."""
+    plain = one_line(name.translate(_BRACKETS), _NAME_CHARS)
+    if not plain:
+        return one_line(account.translate(_BRACKETS), _NAME_CHARS) or "?"
+    return _with_account(plain, account) if _folded(plain) in _RESERVED else plain
+
+
+def distinct_names(people: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the name to show for each account. `people` are (account, display name), oldest first: an account's newest
+    name counts. Accounts with equal names, or such as look equal in another case or width, are told apart by account."""
+    newest = dict(people)
+    shown = {account: neutral_name(newest[account], account) for account in sorted(newest)}
+    by_name: dict[str, list[str]] = {}
+    for account, name in shown.items():
+        by_name.setdefault(_folded(name), []).append(account)
+    for namesakes in by_name.values():
+        if len(namesakes) > 1:
+            shown.update((account, _with_account(shown[account], account)) for account in namesakes)
+    return _numbered(shown)
+
+
+def _with_account(name: str, account: str) -> str:
+    return f"{name} ({one_line(account.translate(_BRACKETS), _NAME_CHARS)})"
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFKC", name).casefold()
+
+
+def _numbered(shown: dict[str, str]) -> dict[str, str]:
+    """Number what is still equal: accounts that differ only in characters that a name may not show."""
+    taken: set[str] = set()
+    for account, name in shown.items():
+        number, unique = 1, name
+        while _folded(unique) in taken:
+            number += 1
+            unique = f"{name} #{number}"
+        taken.add(_folded(unique))
+        shown[account] = unique
+    return shown
+
+
+_SECTION_SIGNS = str.maketrans("<>【】", "‹›〔〕")
+# How we mark speakers: a bracket at the beginning of a word (whatever invisible stands before it), closed before a colon.
+_MARK = re.compile(
+    r"(?<![^\s\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff])"
+    r"[\[［【〔]([^\[\]［］【】〔〕\n]{0,300})[\]］】〕](?=\s{0,9}[:：])"
+)
+
+
+def unforged(text: str) -> str:
+    """Return `text` with everything that poses as a speaker's mark (`[Bob]: …`) put in parentheses."""
+    return _MARK.sub(r"(\1)", text)
+
+
+def enclosed(text: str) -> str:
+    """Return memory text for inside a section: it can neither close it, nor open one, nor pose as a label or a speaker."""
+    return unforged(text.translate(_SECTION_SIGNS))
+
+
+_CODE = r"(```.*?(?:```|\Z)|`[^`\n]*`)"
+_CITATION = re.compile(
+    _CODE
+    + r"|【\d{1,3}(?::\d{1,3})?†[^【】\n]{0,120}】|:contentReference\[oaicite:\d+\](?:\{index=\d+\})?|\ue200[^\ue200\ue201]{0,200}\ue201"
+    r"|</?cite\b[^<>\n]{0,200}>|<sup>\s*\[?\d{1,3}\]?\s*</sup>|[ \t]?\[(?:citation|cite|source|来源|引用)\s*[:：][^\]\n]{1,80}\]"
+    r"|^\[\^[\w-]{1,20}\]:[^\n]*\n?|[ \t]?\[\^[\w-]{1,20}\^?\]"
+    r"|(?:[ \t]|(?<![A-Za-z0-9_)\]]))(?:\[\d{1,2}(?:\s?[,，、-]\s?\d{1,2})*\])+(?![(\[:\w])",
+    re.S | re.M,
+)
+_MAY_CITE = re.compile(r"[\[【<\ue200]")
+
+
+def without_citations(reply: str) -> str:
+    """Return an assistant's message without citation marks (A45); code stays as it is, and so does `list[1]`."""
+    if not _MAY_CITE.search(reply):
+        return reply
+    return _CITATION.sub(lambda match: match[1] or "", reply)
+
+
+def cut_middle(text: str, max_tokens: int, *, count: Callable[[str], int], marker: str) -> str:
+    """Return `text` with its middle replaced by `marker` (`{n}` in it is the number of characters left out), so that it
+    has at most `max_tokens` tokens by `count`. Too few for the marker itself: an ellipsis. Splits no visible character."""
+    total = count(text)
+    if total <= max_tokens:
+        return text
+    keep = len(text) * max(0, max_tokens - count(marker)) // total
+    while keep >= 2:
+        head, tail = _boundary(text, keep - keep // 2), _boundary(text, len(text) - keep // 2)
+        cut = text[:head] + marker.format(n=tail - head) + text[tail:]
+        if count(cut) <= max_tokens:
+            return cut
+        keep = keep * 9 // 10
+    return "…"
+
+
+def _boundary(text: str, index: int) -> int:
+    """Return the nearest place at or before `index` that splits no visible character (emoji sequences, accents, flags)."""
+    for at in range(index, max(0, index - 32), -1):
+        if at >= len(text) or not _continues(text[at - 1], text[at]):
+            return at
+    return index
+
+
+def _continues(before: str, char: str) -> bool:
+    return (
+        before == "\u200d"
+        or char in "\u200d\ufe0e\ufe0f\u20e3"
+        or "\U0001f3fb" <= char <= "\U0001f3ff"
+        or ("\U0001f1e6" <= before <= "\U0001f1ff" and "\U0001f1e6" <= char <= "\U0001f1ff")
+        or unicodedata.combining(char) != 0
+    )
