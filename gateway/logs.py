@@ -73,7 +73,8 @@ class LineFormatter(logging.Formatter):
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         level, event = record.levelname.lower(), record.getMessage()
         if self._json:
-            line = _encode({**extra, "time": time, "level": level, "logger": record.name, "event": event})
+            own = {"time": time, "level": level, "logger": record.name, "event": event}
+            line = _encode(own | extra | own)
         else:
             fields = "".join(
                 f" {name}={value if isinstance(value, int) else _encode(value)}" for name, value in extra.items()

@@ -170,8 +170,7 @@ class OpenAIAgent:
         try:
             return await self._within(call, seconds=seconds, deadline=deadline)
         except (openai.APIConnectionError, aiohttp.ClientError) as exc:
-            reason = type(exc.__cause__ or exc).__name__
-            raise AgentUnavailable(f"{self._service} can't be reached ({reason}); check the agent's base_url") from exc
+            raise AgentUnavailable(f"{self._service} can't be reached ({_root(exc)}); check its base_url") from exc
 
     async def _next(self, blocks: AsyncIterator[bytes], reading: Completion, *, deadline: float) -> bytes | None:
         """Return the next bytes of the body, or None at its end; once the text is whole, trouble is an end too."""
@@ -185,7 +184,7 @@ class OpenAIAgent:
                 raise
         except (httpx2.RequestError, aiohttp.ClientError) as exc:
             if not reading.finished:
-                raise AgentBroken(f"{self._service} dropped the connection ({type(exc).__name__})") from exc
+                raise AgentBroken(f"{self._service} dropped the connection ({_root(exc)})") from exc
         return None
 
     async def _within(self, call: Awaitable[T], *, seconds: float, deadline: float) -> T:
@@ -248,6 +247,13 @@ def _raw(client: AsyncOpenAI, path: str, *, content: bytes | None = None) -> Awa
             path, cast_to=httpx2.Response, content=content, options=options, stream=True, stream_cls=AsyncStream[object]
         )
     return cast("Awaitable[httpx2.Response]", call)  # its types don't say so, but `cast_to` goes before `stream_cls`
+
+
+def _root(exc: BaseException) -> str:
+    """Return the innermost cause's type: every layer above renames what it is told."""
+    while exc.__cause__ is not None:
+        exc = exc.__cause__
+    return type(exc).__name__
 
 
 def _nothing_said(service: str, finish: str) -> AgentFault:
