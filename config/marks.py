@@ -14,7 +14,7 @@ from typing import Final
 from config.fields import Shape, settings_shape
 from config.masking import MASK, masked
 from config.problems import Path, Problem, path_text
-from config.references import BadReference, expand, read_secret
+from config.references import BadReference, expand, read_secret, without_default
 from config.yaml_lines import Items, Node, Scalar, Table
 
 Data = dict[str, "Data"] | list["Data"] | str | int | float | bool | None
@@ -120,7 +120,7 @@ class Reading:
         return data
 
     def _scalar(self, node: Scalar, shape: Shape | None, path: Path) -> Data | _Unset:
-        self.marks[path] = Mark(line=node.line, shown=_shown(node.text, shape))
+        self.marks[path] = Mark(line=node.line, shown=_shown(_as_written(node.text, shape, by_reference=False)))
         if node.plain and not node.text:
             return self._nothing(shape, path)
         if node.plain and node.text in _NULLS:
@@ -148,12 +148,14 @@ class Reading:
             file = self.folder / text.removeprefix("file:")
             self.secret_files.append(file)
             text, by_reference = read_secret(file), True
+        written = _as_written(node.text, shape, by_reference=by_reference)
+        masks = shape is not None and (shape.secret or (shape.url and not expanded.names)) and written != node.text
         self.marks[path] = Mark(
             line=node.line,
-            shown=_shown(node.text, None if by_reference else shape),
-            reference=node.text if by_reference else None,
+            shown=_shown(written),
+            reference=written if by_reference else None,
             names=expanded.names,
-            literal_secret=not expanded.names and not by_reference and _is_secret(text, shape),
+            literal_secret=masks,
         )
         if shape is not None and shape.number and _OCTAL.fullmatch(text):
             self.report(path, "is a number that begins with 0, which YAML reads in two ways", "write it without the 0")
@@ -161,17 +163,18 @@ class Reading:
         return _typed(text) if node.plain and shape is not None and shape.free else text
 
 
-def _is_secret(text: str, shape: Shape | None) -> bool:
-    return shape is not None and (shape.secret or (shape.url and masked(text) != text))
-
-
-def _shown(text: str, shape: Shape | None) -> str:
-    """Return a value as it may be printed: one line, not too long, no secret. Unknown keys may hold anything: not shown."""
-    if shape is None or shape.secret:
+def _as_written(text: str, shape: Shape | None, *, by_reference: bool) -> str:
+    """Return what the file says as it may be printed and stored: no secret. Unknown keys may hold anything: not shown."""
+    if shape is None or shape.kind in ("section", "map") or (shape.item is not None and shape.item.secret):
         return MASK
-    if shape.url:
-        text = masked(text)
-    return repr(text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…")
+    if shape.secret:
+        return without_default(text) if by_reference else MASK
+    return masked(text) if shape.url else text
+
+
+def _shown(written: str) -> str:
+    """Return a value for a message: in quotes, on one line, not too long."""
+    return written if written == MASK else repr(written[:_LONGEST_SHOWN] + "…" * (len(written) > _LONGEST_SHOWN))
 
 
 def _typed(text: str) -> Data:

@@ -54,6 +54,13 @@ def expand(text: str, environ: Mapping[str, str]) -> Expanded:
     return Expanded(text=expanded, names=tuple(names), bare=bool(names) and not _REFERENCE.sub("", text))
 
 
+def without_default(text: str) -> str:
+    """Return a secret's reference as it may be shown: a default written into it is a secret too."""
+    return _REFERENCE.sub(
+        lambda found: f"${{{found['name']}:-***}}" if found["default"] not in (None, ":-") else found[0], text
+    )
+
+
 def read_secret(path: Path) -> str:
     """Return a file's text without its one trailing newline. Raises `BadReference` if there is nothing to read."""
     remedy = "give the path of a readable text file"
