@@ -20,8 +20,8 @@ _LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
-    """What is known of a request. `remote` is the caller's address behind trusted proxies; `shown` the token, or its
-    cookie, that came with it; `proxied` whether anybody says to have passed it on."""
+    """What is known of a request. `remote` is the caller's address behind trusted proxies; `proxied`: somebody says to have
+    passed it on; `bearer` and `cookie` are what was shown as the token, or as its cookie."""
 
     remote: str | None
     host: str | None
@@ -50,7 +50,7 @@ def foreign(visit: Visit, *, public_url: str | None) -> bool:
         return True
     if visit.origin is None:
         return False
-    ours = {_netloc(f"//{visit.host}"), _netloc(public_url)}
+    ours = {_netloc(f"//{visit.host or ''}"), _netloc(public_url)}
     return _netloc(visit.origin) not in ours - {None, ""}
 
 
@@ -70,7 +70,7 @@ def _knows(visit: Visit, token: str) -> bool:
 
 def _local(visit: Visit, *, public_url: str | None) -> bool:
     hosts = _LOCAL_HOSTS | {_host_of(public_url)} if public_url else _LOCAL_HOSTS
-    return _loopback(visit.remote) and not visit.proxied and _host_of(f"//{visit.host}") in hosts
+    return _loopback(visit.remote) and not visit.proxied and _host_of(f"//{visit.host or ''}") in hosts
 
 
 def _loopback(address: str | None) -> bool:
