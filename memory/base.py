@@ -222,6 +222,9 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     profile: tuple[ProfileItem, ...] = ()
     carried: tuple[Message, ...] = ()  # the last window of the scope that this one continues, other agent's
     failed: tuple[str, ...] = ()
+    generation: int | None = (
+        None  # grows when a stored message of the scope changes; None: the store does not count them
+    )
 
 
 class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, array_like=True):

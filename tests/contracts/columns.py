@@ -9,10 +9,12 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
+import psycopg
 import pytest
 
 from memory.base import Store
 from memory.ids import Ids
+from memory.stores.postgres import PostgresStore
 from memory.stores.sqlite import SqliteStore
 
 
@@ -48,6 +50,24 @@ def _sqlite(request: pytest.FixtureRequest) -> Column:
     return SqliteColumn(request.getfixturevalue("tmp_path"))
 
 
+class PostgresColumn:
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def open(self, *, ids: Ids | None = None) -> AbstractAsyncContextManager[Store]:
+        return PostgresStore(self.url, ids=ids or Ids(1), pool_size=4, timeout_s=5)
+
+    async def sql(self, statement: str) -> list[tuple[Any, ...]]:
+        async with await psycopg.AsyncConnection.connect(self.url, autocommit=True) as connection:
+            cursor = await connection.execute(statement.encode())
+            return await cursor.fetchall() if cursor.description else []
+
+
+def _postgres(request: pytest.FixtureRequest) -> Column:
+    return PostgresColumn(request.getfixturevalue("postgres_url"))
+
+
 COLUMNS: dict[str, Callable[[pytest.FixtureRequest], Column]] = {
     "sqlite": _sqlite,
+    "postgres": _postgres,
 }

@@ -1,0 +1,372 @@
+"""The memory store on PostgreSQL: any number of gateways on one database.
+
+A turn is two round trips: the person's message with everything its prompt is made of, then the reply. The statements are
+in `postgres_turn.py` and `postgres_sql.py`; this is what goes into them and what comes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+import msgspec
+
+from memory.base import (
+    AgentChange,
+    Fact,
+    Identity,
+    Ledger,
+    Load,
+    Loaded,
+    Message,
+    NewMessage,
+    Owner,
+    ProfileItem,
+    ScopeRow,
+    SessionRule,
+    Summary,
+)
+from memory.errors import Fenced, UnknownScope
+from memory.ids import Ids
+from memory.ids import now_ms as wall_ms
+from memory.key import ConversationKey, Scope
+from memory.stores import postgres_sql as sql
+from memory.stores import postgres_turn as turn_sql
+from memory.stores.postgres_pool import Database, Refused, Row
+from memory.stores.postgres_rows import Draft, Values, five, ledger_values, load_values, loaded, messages_in
+from memory.stores.rows import identity_columns, storable, storable_or_none, title_of
+
+_LEDGER = msgspec.json.Decoder(Ledger)
+_PUT_SUMMARY = sql.put("summaries", Summary.__struct_fields__)
+_PUT_FACTS = sql.put("facts", Fact.__struct_fields__)
+_PUT_PROFILE = sql.put("profile_items", ProfileItem.__struct_fields__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Appended:
+    """What an append did: `rows` as asked for, old and new."""
+
+    rows: tuple[Message, ...]
+    session_id: str
+    opened: bool = False
+
+
+class PostgresStore:
+    """`memory.base.Store` on PostgreSQL. Opened and closed by `async with`; opening brings the schema up to date."""
+
+    def __init__(self, dsn: str, *, ids: Ids, pool_size: int, timeout_s: float) -> None:
+        """`dsn` is a libpq URL or connection string; `timeout_s` bounds a statement, and a wait for a connection or lock."""
+        self._database = Database(dsn, pool_size=pool_size, timeout_s=timeout_s)
+        self._ids = ids
+
+    async def __aenter__(self) -> PostgresStore:
+        await self._database.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._database.__aexit__(kind, exc, trace)
+
+    async def open_scope(self, scope: Scope, *, now_ms: int, agent_change: AgentChange) -> ScopeRow:
+        names = five(scope.columns())
+        rows = await self._database.fetch(sql.FIND_SCOPE, names)
+        if not rows:
+            new = names | {"id": self._ids.next(), "now_ms": now_ms, "agent_change": agent_change}
+            await self._database.fetch(sql.CREATE_SCOPE, new)
+            rows = await self._database.fetch(sql.FIND_SCOPE, names)
+        id_, title, last_ms, session_id, carry_scope_id, carry_last_id = rows[0]
+        return ScopeRow(
+            id=id_,
+            scope=scope,
+            title=title,
+            last_ms=last_ms,
+            session_id=session_id,
+            carry_scope_id=carry_scope_id,
+            carry_last_id=carry_last_id,
+        )
+
+    async def alias_scope(self, alias: Scope, target_id: int) -> None:
+        rows = await self._database.fetch(sql.ALIAS_TARGET, {"target_id": target_id})
+        if not rows:
+            raise UnknownScope(f"scope {target_id} does not exist; an alias needs a scope to name")
+        name = {"id": self._ids.next(), "now_ms": wall_ms(), "target_id": rows[0][0]}
+        await self._database.fetch(sql.PUT_ALIAS, five(alias.columns()) | name)
+
+    async def append(
+        self,
+        scope_id: int,
+        messages: Sequence[NewMessage],
+        *,
+        turn_id: int,
+        session: SessionRule,
+        now_ms: int,
+        fence: int,
+        ledger: Ledger | None = None,
+    ) -> tuple[Message, ...]:
+        appended = await self._append(
+            scope_id, messages, turn_id=turn_id, session=session, now_ms=now_ms, fence=fence, ledger=ledger
+        )
+        return appended.rows
+
+    async def load(self, load: Load, *, session_id: str | None = None) -> Loaded:
+        return await self._load(load, session_id=session_id)
+
+    async def append_and_load(
+        self,
+        scope_id: int,
+        messages: Sequence[NewMessage],
+        load: Load,
+        *,
+        turn_id: int,
+        session: SessionRule,
+        fence: int,
+    ) -> Loaded:
+        if not messages:
+            return await self.load(load)
+        draft = Draft(messages, ids=self._ids, scope_id=scope_id, turn_id=turn_id, now_ms=load.now_ms)
+        values = load_values(load) | draft.values(session, fence=fence)
+        try:
+            rows = await self._database.fetch(turn_sql.APPEND_AND_LOAD, values)
+        except Refused:
+            # Repeated, or a part cannot be read: the append alone decides which, and it is the law.
+            appended = await self._append(
+                scope_id, messages, turn_id=turn_id, session=session, now_ms=load.now_ms, fence=fence, ledger=None
+            )
+            rest = await self._load(
+                load, session_id=appended.session_id, before_id=min(row.id for row in appended.rows)
+            )
+            return msgspec.structs.replace(rest, appended=appended.rows, session_opened=appended.opened)
+        if not rows:
+            await self._refuse(scope_id, fence=fence)
+        lift, session_id, opened, generation, *parts = rows[0]
+        return loaded(
+            load,
+            dict(zip(turn_sql.PARTS, parts, strict=True)),
+            session_id=session_id,
+            generation=generation,
+            opened=opened,
+            appended=draft.stored(session_id=session_id, lift=lift),
+        )
+
+    async def older(self, owner: Owner, *, session_id: str, before_id: int, limit: int) -> tuple[Message, ...]:
+        values = {"scope_id": owner.scope_id, "session_id": session_id, "before_id": before_id, "limit": limit}
+        return await self._messages(sql.OLDER, values)
+
+    async def turn_messages(self, owner: Owner, turn_id: int) -> tuple[Message, ...]:
+        return await self._messages(sql.OF_TURN, {"scope_id": owner.scope_id, "turn_id": turn_id})
+
+    async def messages_by_id(self, owner: Owner, ids: Sequence[tuple[int, int]]) -> tuple[Message, ...]:
+        asked = sorted(set(ids))
+        values = {
+            "scope_id": owner.scope_id,
+            "ids": [id_ for id_, _ in asked],
+            "versions": [version for _, version in asked],
+        }
+        return await self._messages(sql.BY_ID, values)
+
+    async def observe(
+        self,
+        scope_id: int,
+        key: ConversationKey,
+        *,
+        event_id: int,
+        text: str,
+        speaker_name: str,
+        tokens: int,
+        now_ms: int,
+        keep: int,
+        platform_message_id: str | None = None,
+    ) -> None:
+        values = {
+            "scope_id": scope_id,
+            "id": self._ids.next(),
+            "event_id": event_id,
+            "text": storable(text),
+            "speaker_name": storable(speaker_name),
+            "tokens": tokens,
+            "now_ms": now_ms,
+            "platform_message_id": storable_or_none(platform_message_id),
+        }
+        if not await self._database.fetch(sql.OBSERVE, values | five(key.columns())):
+            raise UnknownScope(f"scope {scope_id} does not exist; open it first")
+        await self._database.fetch(sql.FORGET_OBSERVED, {"scope_id": scope_id, "keep": keep})
+
+    async def edit(
+        self, scope_id: int, platform_message_id: str, *, text: str, tokens: int, low_value: bool, now_ms: int
+    ) -> bool:
+        values = {
+            "scope_id": scope_id,
+            "platform_message_id": storable(platform_message_id),
+            "text": storable(text),
+            "title": title_of(storable(text)),
+            "tokens": tokens,
+            "low_value": low_value,
+            "now_ms": now_ms,
+        }
+        return await self._told(sql.EDIT, values)
+
+    async def delete(self, scope_id: int, platform_message_id: str, *, now_ms: int) -> bool:
+        values = {"scope_id": scope_id, "platform_message_id": storable(platform_message_id), "now_ms": now_ms}
+        return await self._told(sql.DELETE, values)
+
+    async def end_session(self, scope_id: int, *, now_ms: int) -> bool:
+        return await self._told(sql.END_SESSION, {"scope_id": scope_id, "now_ms": now_ms})
+
+    async def put_summary(self, summary: Summary) -> None:
+        await self._put(_PUT_SUMMARY, [msgspec.structs.replace(summary, text=storable(summary.text))])
+
+    async def put_facts(self, facts: Sequence[Fact]) -> None:
+        await self._put(
+            _PUT_FACTS,
+            [
+                msgspec.structs.replace(fact, value=storable(fact.value), speaker_name=storable(fact.speaker_name))
+                for fact in facts
+            ],
+        )
+
+    async def put_profile(self, items: Sequence[ProfileItem]) -> None:
+        await self._put(_PUT_PROFILE, [msgspec.structs.replace(item, text=storable(item.text)) for item in items])
+
+    async def save_ledger(self, ledger: Ledger) -> None:
+        await self._database.fetch(turn_sql.SAVE_LEDGER, ledger_values(ledger))
+
+    async def ledger(self, turn_id: int) -> Ledger | None:
+        rows = await self._database.fetch(sql.LEDGER, {"turn_id": turn_id})
+        return _LEDGER.decode(rows[0][0]) if rows else None
+
+    async def person(self, identity: Identity, *, now_ms: int) -> int:
+        kind, tenant, account = identity_columns(identity)
+        names = {"kind": kind, "tenant": tenant, "account": account}
+        rows = await self._database.fetch(sql.PERSON, names)
+        if not rows:
+            await self._database.fetch(sql.CREATE_PERSON, names | {"id": self._ids.next(), "now_ms": now_ms})
+            rows = await self._database.fetch(sql.PERSON, names)
+        return int(rows[0][0])
+
+    async def purge_ledgers(self, *, before_ms: int, limit: int) -> int:
+        rows = await self._database.fetch(sql.PURGE_LEDGERS, {"before_ms": before_ms, "limit": limit})
+        return int(rows[0][0])
+
+    async def put_revision(self, revision: str, document: str, *, now_ms: int) -> None:
+        values = {"revision": revision, "document": storable(document), "now_ms": now_ms}
+        await self._database.fetch(sql.PUT_REVISION, values)
+
+    async def revision(self, revision: str) -> str | None:
+        rows = await self._database.fetch(sql.REVISION, {"revision": revision})
+        return rows[0][0] if rows else None
+
+    async def choose_agent(self, key: ConversationKey, agent: str | None, *, now_ms: int) -> None:
+        values = five(key.columns()) | {"agent": agent, "now_ms": now_ms}
+        await self._database.fetch(sql.UNCHOOSE_AGENT if agent is None else sql.CHOOSE_AGENT, values)
+
+    async def chosen_agent(self, key: ConversationKey) -> str | None:
+        rows = await self._database.fetch(sql.CHOSEN_AGENT, five(key.columns()))
+        return rows[0][0] if rows else None
+
+    async def ping(self) -> None:
+        await self._database.fetch(sql.PING)
+
+    async def schema_version(self) -> int:
+        """Return the number of the newest migration applied."""
+        rows = await self._database.fetch(sql.SCHEMA_VERSION)
+        return int(rows[0][0])
+
+    async def size(self) -> dict[str, int]:
+        """Return the number of rows in each table, and the database's `bytes`; reads whole tables, for people who ask."""
+        size, *counts = (await self._database.fetch(sql.SIZE))[0]
+        return dict(zip(sql.TABLES, counts, strict=True)) | {"bytes": size}
+
+    async def _append(
+        self,
+        scope_id: int,
+        messages: Sequence[NewMessage],
+        *,
+        turn_id: int,
+        session: SessionRule,
+        now_ms: int,
+        fence: int,
+        ledger: Ledger | None,
+    ) -> _Appended:
+        if not messages:
+            return _Appended((), "")
+        draft = Draft(messages, ids=self._ids, scope_id=scope_id, turn_id=turn_id, now_ms=now_ms)
+        statement, values = turn_sql.APPEND, draft.values(session, fence=fence)
+        if ledger is not None:
+            statement, values = turn_sql.APPEND_WITH_LEDGER, values | ledger_values(ledger)
+        try:
+            rows = await self._database.fetch(statement, values)
+        except Refused as exc:
+            if exc.constraint != turn_sql.REPEATED:
+                raise
+            return await self._repeat(
+                scope_id, messages, turn_id=turn_id, session=session, now_ms=now_ms, fence=fence, ledger=ledger
+            )
+        if not rows:
+            await self._refuse(scope_id, fence=fence)
+        lift, session_id, opened = rows[0]
+        return _Appended(draft.stored(session_id=session_id, lift=lift), session_id, opened)
+
+    async def _repeat(
+        self, scope_id: int, messages: Sequence[NewMessage], *, turn_id: int, fence: int, **rest: Any
+    ) -> _Appended:
+        """Find the rows that an earlier try has stored, and append what it has not."""
+        values = {"scope_id": scope_id, "turn_id": turn_id, "fence": fence}
+        stored = {(row.event_id, row.role): row for row in await self._messages(turn_sql.REPEAT, values)}
+        session_id = min(stored.values(), key=lambda row: row.id).session_id
+        fresh = [item for item in messages if (item.event_id, item.role) not in stored]
+        if fresh:
+            added = await self._append(scope_id, fresh, turn_id=turn_id, fence=fence, **rest)
+            stored |= {(row.event_id, row.role): row for row in added.rows}
+        return _Appended(tuple(stored[item.event_id, item.role] for item in messages), session_id)
+
+    async def _refuse(self, scope_id: int, *, fence: int) -> None:
+        """Say why an append found no scope to write to."""
+        rows = await self._database.fetch(turn_sql.FENCE, {"scope_id": scope_id})
+        if not rows:
+            raise UnknownScope(f"scope {scope_id} does not exist; open it first")
+        raise Fenced(
+            f"fence {fence} is older than {rows[0][0]}: another owner has taken scope {scope_id}; stop this turn"
+        )
+
+    async def _load(self, load: Load, *, session_id: str | None, before_id: int | None = None) -> Loaded:
+        values = load_values(load, session_id=session_id, before_id=before_id)
+        try:
+            rows = await self._database.fetch(turn_sql.LOAD, values)
+        except Refused:
+            return await self._load_apart(load, values)
+        if not rows:
+            return Loaded()
+        session, generation, *parts = rows[0]
+        return loaded(
+            load, dict(zip(turn_sql.PARTS, parts, strict=True)), session_id=session or "", generation=generation
+        )
+
+    async def _load_apart(self, load: Load, values: Values) -> Loaded:
+        """Read part by part, so that what cannot be read costs itself only."""
+
+        async def rows(statement: str) -> list[Row] | None:
+            try:
+                return await self._database.fetch(statement, values)
+            except Refused:
+                return None
+
+        found = {name: await rows(statement) for name, statement in turn_sql.ALONE.items()}
+        parts = {name: part[0][0] if part else None for name, part in found.items()}
+        failed = [name for name, part in found.items() if part is None]
+        head = await rows(turn_sql.HEAD)
+        session_id, generation = head[0] if head else (values["session_id"], None)
+        return loaded(load, parts, session_id=session_id or "", generation=generation, failed=failed)
+
+    async def _messages(self, statement: str, values: Values) -> tuple[Message, ...]:
+        """Return the messages that a statement aggregates newest first, oldest first."""
+        rows = await self._database.fetch(statement, values)
+        return messages_in(rows[0][0])
+
+    async def _told(self, statement: str, values: Values) -> bool:
+        return bool((await self._database.fetch(statement, values))[0][0])
+
+    async def _put(self, statement: str, rows: Sequence[msgspec.Struct]) -> None:
+        await self._database.fetch(statement, {"rows": msgspec.json.encode(rows).decode()})

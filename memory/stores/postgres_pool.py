@@ -1,0 +1,171 @@
+"""A pool of PostgreSQL connections, the schema, and one translation of the driver's errors into memory's.
+
+The only memory file that knows the driver. Every wait is bounded: for a connection, for a statement, for a lock. A server
+that was restarted is noticed by the first statement that fails; the dead connections are replaced and it is sent again, so
+every statement sent through here is one that may be repeated.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from types import TracebackType
+from typing import Any
+
+import psycopg
+from psycopg.types.json import set_json_loads
+from psycopg.types.numeric import Int8BinaryDumper
+from psycopg_pool import AsyncConnectionPool
+
+from memory.errors import StoreUnavailable
+from memory.ids import now_ms
+from memory.stores.migrate import VERSION_TABLE, pending, read_migrations
+
+Row = tuple[Any, ...]  # as the driver hands it out: the raw edge
+Connection = psycopg.AsyncConnection[Row]
+
+_MIGRATION_LOCK = 0x636C6577  # "clew": the advisory lock that starters of any release queue for
+
+
+class Refused(StoreUnavailable):
+    """The server is there and refuses this statement: a table or right is missing, a row exists, data is damaged.
+
+    `sqlstate` is PostgreSQL's code, `constraint` the rule that was broken, "" where it was none.
+    """
+
+    def __init__(self, message: str, *, sqlstate: str, constraint: str) -> None:
+        super().__init__(message)
+        self.sqlstate = sqlstate
+        self.constraint = constraint
+
+
+class Database:
+    """Runs statements on pooled connections in autocommit: each is its own transaction."""
+
+    def __init__(self, dsn: str, *, pool_size: int, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+        self._dsn = dsn
+        self._settings: dict[str, Any] = {
+            "autocommit": True,
+            "prepare_threshold": 0,
+            "client_encoding": "utf8",
+            "connect_timeout": max(2, math.ceil(timeout_s)),
+            "tcp_user_timeout": math.ceil(timeout_s * 1000),  # a server that vanished without a word
+        }
+        self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
+            dsn,
+            kwargs=self._settings,
+            configure=self._configure,
+            min_size=min(2, pool_size),
+            max_size=pool_size,
+            timeout=timeout_s,
+            reconnect_timeout=timeout_s,
+            open=False,
+            name="memory",
+        )
+
+    async def __aenter__(self) -> Database:
+        with _translated():
+            # First without the pool: it would hide the reason, and it has no use for a schema it cannot work with.
+            async with await psycopg.AsyncConnection.connect(self._dsn, **self._settings) as connection:
+                await self._configure(connection)
+                await _migrate(connection)
+            await self._pool.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._pool.close()
+
+    async def _configure(self, connection: Connection) -> None:
+        """Make a new connection the one that the statements are written for."""
+        settings = {
+            "statement_timeout": f"{math.ceil(self._timeout_s * 1000)}",
+            "plan_cache_mode": "force_generic_plan",  # else a long conversation is planned anew at every turn
+            "default_transaction_isolation": "read committed",
+        }
+        for name, value in settings.items():
+            await connection.execute("SELECT set_config(%s, %s, false)", (name, value))
+        # One type for all integers: otherwise the size of each value would make it another prepared statement.
+        connection.adapters.register_dumper(int, Int8BinaryDumper)
+        set_json_loads(_as_it_is, connection)  # msgspec decodes it, straight into structs
+
+    async def fetch(self, statement: str, values: Mapping[str, object] | None = None) -> list[Row]:
+        """Run a statement and return its rows; raises `Refused` or another `StoreUnavailable`."""
+        with _translated():
+            try:
+                return await self._fetch(statement, values)
+            except _ConnectionLost:
+                await self._pool.check()
+                try:
+                    return await self._fetch(statement, values)
+                except _ConnectionLost as exc:
+                    raise StoreUnavailable(f"PostgreSQL closed the connection: {exc.__cause__}") from exc
+
+    async def _fetch(self, statement: str, values: Mapping[str, object] | None) -> list[Row]:
+        async with self._connection() as connection:
+            cursor = connection.cursor(binary=True)
+            await cursor.execute(statement, values)
+            return await cursor.fetchall() if cursor.description else []
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[Connection]:
+        connection = await self._pool.getconn()
+        try:
+            # The server's own statement_timeout comes first, unless the server or the way there hangs.
+            async with asyncio.timeout(self._timeout_s + 1):
+                yield connection
+        except psycopg.OperationalError as exc:
+            if connection.closed:
+                raise _ConnectionLost from exc
+            raise
+        finally:
+            await self._pool.putconn(connection)
+
+
+def _as_it_is(json: str | bytes) -> str | bytes:
+    return json
+
+
+class _ConnectionLost(Exception):
+    """The connection broke under a statement; whether that was done is unknown."""
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except TimeoutError as exc:
+        raise StoreUnavailable("PostgreSQL did not answer in time") from exc
+    except psycopg.Error as exc:
+        state = exc.sqlstate
+        if state is None or state.startswith(("08", "57")):
+            raise StoreUnavailable(f"PostgreSQL: {exc}") from exc
+        # Not the driver's own words, and no cause either: they quote the row, and rows are what people said.
+        place = exc.diag.constraint_name or exc.diag.table_name or exc.diag.column_name or "no object named"
+        raise Refused(
+            f"PostgreSQL refuses: {type(exc).__name__} ({state}, {place})",
+            sqlstate=state,
+            constraint=exc.diag.constraint_name or "",
+        ) from None
+
+
+async def _migrate(connection: Connection) -> None:
+    """Bring the schema to this release's version. Several starters wait for each other; raises `SchemaTooNew`."""
+    encoding = await (await connection.execute("SHOW server_encoding")).fetchone()
+    if encoding != ("UTF8",):
+        raise StoreUnavailable(f"the database's encoding is {encoding!r}; create it with ENCODING 'UTF8'")
+    async with connection.transaction():
+        await connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATION_LOCK,))
+        await connection.execute("SET LOCAL statement_timeout = 0")  # a change of a big table takes what it takes
+        await connection.execute(VERSION_TABLE)
+        row = await (await connection.execute("SELECT coalesce(max(version), 0) FROM memory_schema")).fetchone()
+        for step in pending(read_migrations("postgres"), applied=row[0] if row else 0):
+            await connection.execute(step.sql.encode(), prepare=False)
+            await connection.execute(
+                "INSERT INTO memory_schema (version, name, applied_ms) VALUES (%s, %s, %s)",
+                (step.version, step.name, now_ms()),
+            )

@@ -1,0 +1,166 @@
+"""Memory's structs as the values of PostgreSQL statements, and the statements' JSON columns as structs again. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from memory.base import (
+    Fact,
+    Ledger,
+    Load,
+    Loaded,
+    Message,
+    NewMessage,
+    Observed,
+    ProfileItem,
+    SessionRule,
+    Summary,
+)
+from memory.ids import Ids
+from memory.stores.rows import decoded_user, stored_message, title_of
+
+Values = dict[str, Any]  # a statement's named parameters: the raw edge
+Named = tuple[int, str]  # a message within its turn: event and role
+
+_MESSAGES = msgspec.json.Decoder(tuple[Message, ...])
+_PARTS: dict[str, msgspec.json.Decoder[Any]] = {
+    "window": _MESSAGES,
+    "observed": msgspec.json.Decoder(tuple[Observed, ...]),
+    "summary": msgspec.json.Decoder(tuple[Summary, ...]),
+    "facts": msgspec.json.Decoder(tuple[Fact, ...]),
+    "pinned": msgspec.json.Decoder(tuple[ProfileItem, ...]),
+    "profile": msgspec.json.Decoder(tuple[ProfileItem, ...]),
+    "carried": _MESSAGES,
+}
+_NEWEST_FIRST = ("window", "observed", "carried")
+
+_encode = msgspec.json.Encoder().encode
+
+
+def five(columns: tuple[str, str, str, str, str]) -> Values:
+    """Return a key's or scope's columns by name."""
+    return dict(zip(("user", "channel", "conversation", "chat_type", "agent"), columns, strict=True))
+
+
+class Draft:
+    """A turn's messages on their way into the table: as rows whose session, and perhaps ids, the statement gives."""
+
+    def __init__(self, messages: Sequence[NewMessage], *, ids: Ids, scope_id: int, turn_id: int, now_ms: int) -> None:
+        self._names: list[Named] = [(item.event_id, item.role) for item in messages]
+        self._rows: dict[Named, Message] = {}
+        self._columns: list[Message] = []  # the same rows with the account as the table holds it
+        for name, item in zip(self._names, messages, strict=True):
+            if name not in self._rows:
+                row, user = stored_message(
+                    item, id_=ids.next(), scope_id=scope_id, session_id="", turn_id=turn_id, now_ms=now_ms
+                )
+                self._rows[name] = row
+                self._columns.append(row if user == row.user else msgspec.structs.replace(row, user=user))
+
+    def values(self, session: SessionRule, *, fence: int) -> Values:
+        """Return the parameters of the statements that append."""
+        first, last = self._columns[0], self._columns[-1]
+        said = next((row for row in self._columns if row.role == "user"), None)
+        return {
+            "scope_id": first.scope_id,
+            "turn_id": first.turn_id,
+            "now_ms": first.created_ms,
+            "first_id": first.id,
+            "last_id": last.id,
+            "title": title_of(said.text) if said else "",
+            "title_id": said.id if said else None,
+            "messages": _encode(self._columns).decode(),
+            "fresh_id": session.fresh_id,
+            "idle_ms": session.idle_ms,
+            "asked": session.asked,
+            "fence": fence,
+        }
+
+    def stored(self, *, session_id: str, lift: int) -> tuple[Message, ...]:
+        """Return the rows as they stand in the table, one for each message given."""
+        rows = {
+            name: msgspec.structs.replace(row, id=row.id + lift, session_id=session_id)
+            for name, row in self._rows.items()
+        }
+        return tuple(rows[name] for name in self._names)
+
+
+def load_values(load: Load, *, session_id: str | None = None, before_id: int | None = None) -> Values:
+    """Return the parameters of the statements that load."""
+    owner = load.owner
+    return {
+        "scope_id": owner.scope_id,
+        "session_id": session_id,
+        "before_id": before_id,
+        "now_ms": load.now_ms,
+        "page": load.page,
+        "observed": load.observed,
+        "profile": load.profile,
+        "person_id": owner.person_id,
+        "namespace": owner.namespace,
+        "private_too": owner.chat_type == "private" or owner.private_in_group,
+    }
+
+
+def ledger_values(ledger: Ledger) -> Values:
+    """Return the parameters that save a ledger."""
+    return {
+        "ledger_turn_id": ledger.turn_id,
+        "ledger_scope_id": ledger.scope_id,
+        "ledger_ms": ledger.now_ms,
+        "ledger": _encode(ledger),
+    }
+
+
+def messages_in(column: bytes | None) -> tuple[Message, ...]:
+    """Return the messages of a column that holds them newest first, oldest first."""
+    return _part("window", column)
+
+
+def loaded(
+    load: Load,
+    columns: Mapping[str, bytes | None],
+    *,
+    session_id: str,
+    generation: int | None,
+    failed: Sequence[str] = (),
+    opened: bool = False,
+    appended: tuple[Message, ...] = (),
+) -> Loaded:
+    """Return what was read; a column that is not what it should be fails alone. `failed`: those that could not be read."""
+    broken = list(failed)
+    parts: dict[str, Any] = {}
+    for name, column in columns.items():
+        try:
+            parts[name] = _part(name, column)
+        except (msgspec.MsgspecError, ValueError):
+            parts[name] = ()
+            broken.append(name)
+    window = parts.pop("window")
+    summary = parts.pop("summary")
+    return Loaded(
+        session_id=session_id,
+        session_opened=opened,
+        appended=appended,
+        window=window[-load.page :] if load.page else (),
+        more=len(window) > load.page,
+        summary=summary[0] if summary else None,
+        failed=tuple(broken),
+        generation=generation,
+        **parts,
+    )
+
+
+def _part(name: str, column: bytes | None) -> tuple[Any, ...]:
+    if column is None:
+        return ()
+    rows: tuple[Any, ...] = _PARTS[name].decode(column)
+    if name in _NEWEST_FIRST:
+        rows = tuple(
+            row if "%" not in row.user else msgspec.structs.replace(row, user=decoded_user(row.user)) for row in rows
+        )
+        return rows[::-1]
+    return rows

@@ -1,0 +1,156 @@
+"""The statements of everything but a turn on PostgreSQL. Text only; `postgres.py` runs them, each in one round trip."""
+
+from __future__ import annotations
+
+from memory.stores.postgres_turn import MESSAGE
+
+_FIVE = '"user", channel, conversation, chat_type, agent'
+_SAME_FIVE = """s."user" = %(user)s AND s.channel = %(channel)s AND s.conversation = %(conversation)s
+  AND s.chat_type = %(chat_type)s AND s.agent = %(agent)s"""
+
+FIND_SCOPE = f"""SELECT t.id, t.title, t.last_ms, t.session_id, t.carry_scope_id, t.carry_last_id
+  FROM scopes s JOIN scopes t ON t.id = coalesce(s.alias_of, s.id) WHERE {_SAME_FIVE}"""
+
+# Another starter may create the same scope, or the other agent's, at the same moment: the first one stands.
+CREATE_SCOPE = f"""WITH other AS (
+  SELECT t.id, t.last_id FROM scopes s JOIN scopes t ON t.id = coalesce(s.alias_of, s.id)
+  WHERE s."user" = %(user)s AND s.channel = %(channel)s AND s.conversation = %(conversation)s
+    AND s.chat_type = %(chat_type)s AND s.agent <> %(agent)s AND %(agent_change)s <> 'fresh'
+  ORDER BY t.last_ms DESC, t.id DESC LIMIT 1)
+INSERT INTO scopes (id, {_FIVE}, created_ms, alias_of, carry_scope_id, carry_last_id)
+SELECT %(id)s, %(user)s, %(channel)s, %(conversation)s, %(chat_type)s, %(agent)s, %(now_ms)s,
+  CASE %(agent_change)s WHEN 'alias' THEN other.id END,
+  CASE %(agent_change)s WHEN 'carry' THEN other.id END,
+  CASE %(agent_change)s WHEN 'carry' THEN other.last_id END
+FROM (SELECT 1) one LEFT JOIN other ON true ON CONFLICT DO NOTHING"""
+
+ALIAS_TARGET = "SELECT coalesce(s.alias_of, s.id) FROM scopes s WHERE s.id = %(target_id)s"
+PUT_ALIAS = f"""WITH alias AS (
+  INSERT INTO scopes AS s (id, {_FIVE}, created_ms, alias_of)
+  VALUES (%(id)s, %(user)s, %(channel)s, %(conversation)s, %(chat_type)s, %(agent)s, %(now_ms)s, %(target_id)s)
+  ON CONFLICT (channel, conversation, "user", chat_type, agent) DO UPDATE SET alias_of = excluded.alias_of
+    WHERE s.id <> excluded.alias_of RETURNING s.id)
+UPDATE scopes SET alias_of = %(target_id)s FROM alias WHERE alias_of = alias.id"""
+
+OLDER = f"""SELECT json_agg(w) FROM (
+  SELECT {MESSAGE} FROM sessions e JOIN messages m ON m.scope_id = e.scope_id
+    AND m.id BETWEEN e.first_id AND least(e.last_id, %(before_id)s::bigint - 1) AND m.session_id = e.id
+  WHERE e.id = %(session_id)s AND e.scope_id = %(scope_id)s
+  ORDER BY m.id DESC LIMIT %(limit)s) w"""
+
+OF_TURN = f"""SELECT json_agg(w) FROM (SELECT {MESSAGE} FROM messages m
+  WHERE m.scope_id = %(scope_id)s AND m.turn_id = %(turn_id)s ORDER BY m.id DESC) w"""
+
+# An id asked for in the version that stands, or in one that an edit replaced; a deleted one in any version it had.
+_OLD_VERSION = MESSAGE.replace("m.tokens, m.low_value", "v.tokens, v.low_value").replace("m.text", "v.text")
+_OLD_VERSION = _OLD_VERSION.replace("m.version, m.edited_ms", "v.version, v.edited_ms")
+BY_ID = f"""WITH asked AS (SELECT * FROM unnest(%(ids)s::bigint[], %(versions)s::bigint[]) AS a (id, version))
+SELECT json_agg(w) FROM (
+  SELECT {MESSAGE} FROM asked JOIN messages m ON m.scope_id = %(scope_id)s AND m.id = asked.id AND m.version = asked.version
+  UNION ALL
+  SELECT {_OLD_VERSION} FROM asked
+    JOIN message_versions v ON v.scope_id = %(scope_id)s AND v.id = asked.id AND v.version = asked.version
+    JOIN messages m ON m.scope_id = %(scope_id)s AND m.id = asked.id
+  ORDER BY id DESC, version DESC) w"""
+
+OBSERVE = f"""WITH head AS (
+  UPDATE scopes s SET last_id = greatest(s.last_id + 1, %(id)s) WHERE s.id = %(scope_id)s RETURNING s.id, s.last_id
+), added AS (
+  INSERT INTO observed (id, scope_id, event_id, {_FIVE}, speaker_name, text, tokens, created_ms, version, platform_message_id)
+  SELECT head.last_id, head.id, %(event_id)s, %(user)s, %(channel)s, %(conversation)s, %(chat_type)s, %(agent)s,
+    %(speaker_name)s, %(text)s, %(tokens)s, %(now_ms)s, 1, %(platform_message_id)s
+  FROM head ON CONFLICT (scope_id, event_id) DO NOTHING)
+SELECT 1 FROM head"""
+
+# A statement of its own, after OBSERVE: inside it the snapshot would miss what a concurrent call has just added.
+FORGET_OBSERVED = """DELETE FROM observed WHERE scope_id = %(scope_id)s AND id <=
+  (SELECT id FROM observed WHERE scope_id = %(scope_id)s ORDER BY id DESC OFFSET %(keep)s LIMIT 1)"""
+
+EDIT = """WITH old AS (
+  SELECT * FROM messages WHERE scope_id = %(scope_id)s AND platform_message_id = %(platform_message_id)s
+    AND deleted_ms IS NULL FOR UPDATE
+), kept AS (
+  INSERT INTO message_versions (scope_id, id, version, text, tokens, low_value, edited_ms)
+  SELECT scope_id, id, version, text, tokens, low_value, edited_ms FROM old WHERE text <> %(text)s
+), changed AS (
+  UPDATE messages m SET text = %(text)s, tokens = %(tokens)s, low_value = %(low_value)s, version = m.version + 1,
+    edited_ms = %(now_ms)s
+  FROM old WHERE m.scope_id = old.scope_id AND m.id = old.id AND old.text <> %(text)s
+), quotes AS (
+  UPDATE messages SET quote = jsonb_set(quote::jsonb, '{text}', to_jsonb(%(text)s::text))::json
+  WHERE scope_id = %(scope_id)s AND reply_to = %(platform_message_id)s AND quote IS NOT NULL
+    AND id NOT IN (SELECT id FROM old)
+), overheard AS (
+  UPDATE observed SET version = version + CASE WHEN text = %(text)s THEN 0 ELSE 1 END, text = %(text)s, tokens = %(tokens)s
+  WHERE scope_id = %(scope_id)s AND platform_message_id = %(platform_message_id)s RETURNING id
+), head AS (
+  UPDATE scopes SET generation = generation + 1,
+    title = CASE WHEN title_id IN (SELECT id FROM old) THEN %(title)s ELSE title END
+  WHERE id = %(scope_id)s)
+SELECT EXISTS (SELECT FROM old) OR EXISTS (SELECT FROM overheard)"""
+
+DELETE = """WITH gone AS (
+  UPDATE messages SET text = '', tokens = 0, quote = NULL, thinking = NULL, steps = '[]', deleted_ms = %(now_ms)s
+  WHERE scope_id = %(scope_id)s AND platform_message_id = %(platform_message_id)s AND deleted_ms IS NULL RETURNING id
+), versions AS (
+  UPDATE message_versions SET text = '', tokens = 0 WHERE scope_id = %(scope_id)s AND id IN (SELECT id FROM gone)
+), quotes AS (
+  UPDATE messages SET quote = NULL WHERE scope_id = %(scope_id)s AND reply_to = %(platform_message_id)s
+    AND quote IS NOT NULL AND id NOT IN (SELECT id FROM gone)
+), overheard AS (
+  DELETE FROM observed WHERE scope_id = %(scope_id)s AND platform_message_id = %(platform_message_id)s RETURNING id
+), head AS (
+  UPDATE scopes SET generation = generation + 1,
+    title = CASE WHEN title_id IN (SELECT id FROM gone) THEN '' ELSE title END,
+    title_id = CASE WHEN title_id IN (SELECT id FROM gone) THEN NULL ELSE title_id END
+  WHERE id = %(scope_id)s)
+SELECT EXISTS (SELECT FROM gone) OR EXISTS (SELECT FROM overheard)"""
+
+END_SESSION = """WITH head AS (
+  UPDATE scopes SET session_id = NULL, session_first_id = NULL, session_last_ms = NULL
+  WHERE id = %(scope_id)s AND session_id IS NOT NULL RETURNING id, last_id
+), ended AS (
+  UPDATE sessions e SET last_id = head.last_id, ended_ms = %(now_ms)s
+  FROM head WHERE e.scope_id = head.id AND e.ended_ms IS NULL)
+SELECT EXISTS (SELECT FROM head)"""
+
+
+def put(table: str, columns: tuple[str, ...]) -> str:
+    """Return the statement that inserts or replaces rows, given as JSON, by their id."""
+    names = ", ".join(columns)
+    replaced = ", ".join(f"{column} = excluded.{column}" for column in columns if column != "id")
+    return f"""INSERT INTO {table} ({names}) SELECT {names} FROM json_populate_recordset(NULL::{table}, %(rows)s)
+  ON CONFLICT (id) DO UPDATE SET {replaced}"""
+
+
+LEDGER = "SELECT body FROM ledgers WHERE turn_id = %(turn_id)s"
+PURGE_LEDGERS = """WITH gone AS (
+  DELETE FROM ledgers WHERE turn_id IN (SELECT turn_id FROM ledgers WHERE created_ms < %(before_ms)s
+    ORDER BY created_ms LIMIT %(limit)s FOR UPDATE SKIP LOCKED) RETURNING 1)
+SELECT count(*) FROM gone"""
+
+PERSON = "SELECT person_id FROM identities WHERE kind = %(kind)s AND tenant = %(tenant)s AND account = %(account)s"
+CREATE_PERSON = """WITH fresh AS (
+  INSERT INTO identities (kind, tenant, account, person_id) VALUES (%(kind)s, %(tenant)s, %(account)s, %(id)s)
+  ON CONFLICT DO NOTHING RETURNING person_id)
+INSERT INTO persons (id, created_ms) SELECT person_id, %(now_ms)s FROM fresh"""
+
+PUT_REVISION = """INSERT INTO revisions (revision, created_ms, document) VALUES (%(revision)s, %(now_ms)s, %(document)s)
+  ON CONFLICT DO NOTHING"""
+REVISION = "SELECT document FROM revisions WHERE revision = %(revision)s"
+
+_SAME_FOUR = (
+    """"user" = %(user)s AND channel = %(channel)s AND conversation = %(conversation)s AND chat_type = %(chat_type)s"""
+)
+CHOOSE_AGENT = """INSERT INTO agent_choices ("user", channel, conversation, chat_type, agent, chosen_ms)
+  VALUES (%(user)s, %(channel)s, %(conversation)s, %(chat_type)s, %(agent)s, %(now_ms)s)
+  ON CONFLICT (channel, conversation, "user", chat_type) DO UPDATE SET agent = excluded.agent, chosen_ms = excluded.chosen_ms"""
+UNCHOOSE_AGENT = f"DELETE FROM agent_choices WHERE {_SAME_FOUR}"
+CHOSEN_AGENT = f"SELECT agent FROM agent_choices WHERE {_SAME_FOUR}"
+
+PING = """INSERT INTO heartbeat (id, beats) VALUES (1, 1) ON CONFLICT (id) DO UPDATE SET beats = heartbeat.beats + 1"""
+SCHEMA_VERSION = "SELECT coalesce(max(version), 0) FROM memory_schema"
+TABLES = ("scopes", "sessions", "messages", "observed", "summaries", "facts", "profile_items", "persons", "ledgers")
+SIZE = (
+    f"SELECT pg_database_size(current_database()), {', '.join(f'(SELECT count(*) FROM {table})' for table in TABLES)}"
+)

@@ -1,0 +1,151 @@
+"""The statements of a turn on PostgreSQL: append, load, and both in one. Text only; `postgres.py` runs them.
+
+Every part of a load is one subselect over `here`, the one-row table of where the turn stands. Joined they are one statement
+and one round trip; alone, each is the fallback that keeps a broken part from taking the others with it (A27 to A31).
+
+All is written for READ COMMITTED: the update of the scope's row makes appends wait for each other and sees its newest
+state; everything else sees the statement's own snapshot, in which a scope's earlier appends are complete.
+"""
+
+from __future__ import annotations
+
+CARRIED = 20
+"""How many messages of the scope it continues open a new one."""
+
+MESSAGE = """m.id, m.scope_id, m.session_id, m.turn_id, m.event_id, m.role, m.text, m."user", m.channel, m.conversation,
+  m.chat_type, m.agent, m.speaker_name, m.person_id, m.tokens, m.low_value, m.created_ms, m.version, m.edited_ms, m.deleted_ms,
+  m.platform_message_id, m.reply_to, m.quote, m.thinking, m.thinking_s, m.steps, m.looked_up_ms"""
+
+_INSERTED = """id, scope_id, session_id, turn_id, event_id, role, text, "user", channel, conversation, chat_type, agent,
+  speaker_name, person_id, tokens, low_value, created_ms, version, platform_message_id, reply_to, quote, thinking, thinking_s,
+  steps, looked_up_ms"""
+
+WINDOW = f"""SELECT {MESSAGE} FROM messages m
+  WHERE m.scope_id = here.scope_id AND m.id BETWEEN here.first_id AND here.until_id AND m.session_id = here.session_id
+  ORDER BY m.id DESC LIMIT %(page)s + 1"""
+
+_PROFILE = """SELECT p.* FROM profile_items p
+  WHERE p.person_id = %(person_id)s AND p.namespace = %(namespace)s AND p.status = 'active' AND p.valid_from_ms <= %(now_ms)s
+  AND (p.valid_to_ms IS NULL OR p.valid_to_ms > %(now_ms)s) AND (p.chat_type = 'group' OR %(private_too)s)"""
+
+PARTS = {
+    "window": WINDOW,
+    "observed": """SELECT o.id, o.scope_id, o.event_id, o."user", o.speaker_name, o.text, o.tokens, o.created_ms, o.version
+  FROM observed o WHERE o.scope_id = here.scope_id ORDER BY o.id DESC LIMIT %(observed)s""",
+    "summary": """SELECT s.* FROM summaries s
+  WHERE s.scope_id = here.scope_id AND s.session_id = here.session_id ORDER BY s.id DESC LIMIT 1""",
+    "facts": """SELECT f.* FROM facts f
+  WHERE f.scope_id = here.scope_id AND f.session_id = here.session_id AND f.person_id = %(person_id)s
+  AND f.status = 'active' AND f.expires_ms > %(now_ms)s ORDER BY f.id""",
+    "pinned": f"{_PROFILE} AND p.pinned ORDER BY p.id",
+    "profile": f"{_PROFILE} AND NOT p.pinned ORDER BY p.id DESC LIMIT %(profile)s",
+    "carried": f"""SELECT {MESSAGE} FROM messages m
+  WHERE m.scope_id = here.carry_scope_id AND m.id <= here.carry_last_id ORDER BY m.id DESC LIMIT {CARRIED}""",
+}
+"""What each part of `memory.base.Loaded` selects, given `here`."""
+
+PERSONAL = ("pinned", "profile")
+"""The parts that need no scope."""
+
+# The scope and the session to read. `until_id`: the last id of an ended session, and of what stood before a turn's own rows.
+_HERE = """here AS (
+  SELECT s.id AS scope_id, coalesce(%(session_id)s, s.session_id) AS session_id, e.first_id, s.generation,
+    least(e.last_id, %(before_id)s::bigint - 1, 9223372036854775807) AS until_id,
+    CASE WHEN s.session_no <= 1 THEN s.carry_scope_id END AS carry_scope_id, s.carry_last_id
+  FROM scopes s LEFT JOIN sessions e ON e.id = coalesce(%(session_id)s, s.session_id) AND e.scope_id = s.id
+  WHERE s.id = %(scope_id)s)"""
+
+
+def _joined(parts: dict[str, str]) -> str:
+    return ",\n".join(f"(SELECT json_agg(w) FROM ({select}) w) AS {name}" for name, select in parts.items())
+
+
+LOAD = f"WITH {_HERE} SELECT here.session_id, here.generation,\n{_joined(PARTS)} FROM here"
+
+HEAD = f"WITH {_HERE} SELECT here.session_id, here.generation FROM here"
+
+ALONE = {
+    name: f"SELECT json_agg(w) FROM ({select}) w"
+    if name in PERSONAL
+    else f"WITH {_HERE} SELECT {_joined({name: select})} FROM here"
+    for name, select in PARTS.items()
+}
+"""One statement a part."""
+
+# The session goes on: the turn stands in one already, or the active one has not expired and no other one was asked for.
+_CONTINUES = """(turn.session_id IS NOT NULL OR (s.session_id IS NOT NULL AND %(now_ms)s - s.session_last_ms < %(idle_ms)s
+      AND coalesce(%(asked)s, s.session_id) = s.session_id))"""
+# How far the ids drawn by the caller are lifted, so that the scope's ids grow whatever the clock did.
+_LIFT = "greatest(0, s.last_id + 1 - %(first_id)s)"
+
+_APPEND = f"""turn AS (
+  SELECT (SELECT m.session_id FROM messages m WHERE m.scope_id = %(scope_id)s AND m.turn_id = %(turn_id)s
+    ORDER BY m.id LIMIT 1) AS session_id
+), head AS (
+  UPDATE scopes s SET
+    last_id = %(last_id)s + {_LIFT},
+    fence = %(fence)s,
+    session_id = CASE WHEN {_CONTINUES} THEN s.session_id ELSE %(fresh_id)s END,
+    session_first_id = CASE WHEN {_CONTINUES} THEN s.session_first_id ELSE %(first_id)s + {_LIFT} END,
+    session_last_ms = CASE WHEN turn.session_id IS NOT NULL AND turn.session_id IS DISTINCT FROM s.session_id
+      THEN s.session_last_ms ELSE greatest(s.session_last_ms, %(now_ms)s) END,
+    session_no = s.session_no + CASE WHEN {_CONTINUES} THEN 0 ELSE 1 END,
+    last_ms = greatest(s.last_ms, %(now_ms)s),
+    title_id = CASE WHEN s.title = '' THEN %(title_id)s + {_LIFT} ELSE s.title_id END,
+    title = CASE WHEN s.title = '' THEN %(title)s ELSE s.title END
+  FROM turn WHERE s.id = %(scope_id)s AND s.fence <= %(fence)s
+  RETURNING s.id AS scope_id, s.last_id, s.session_id AS active_id, s.session_no, s.session_first_id,
+    coalesce(turn.session_id, s.session_id) AS session_id, s.last_id - %(last_id)s AS lift,
+    s.session_first_id = %(first_id)s + s.last_id - %(last_id)s AS opened, s.carry_scope_id, s.carry_last_id
+), ended AS (
+  UPDATE sessions e SET last_id = head.session_first_id - 1, ended_ms = %(now_ms)s
+  FROM head WHERE head.opened AND e.scope_id = head.scope_id AND e.ended_ms IS NULL
+), started AS (
+  INSERT INTO sessions (id, scope_id, first_id, started_ms)
+  SELECT head.session_id, head.scope_id, head.session_first_id, %(now_ms)s FROM head WHERE head.opened
+), lengthened AS (
+  UPDATE sessions e SET last_id = head.last_id
+  FROM head WHERE head.session_id IS DISTINCT FROM head.active_id AND e.id = head.session_id
+), added AS (
+  INSERT INTO messages ({_INSERTED})
+  SELECT m.id + head.lift, head.scope_id, head.session_id, %(turn_id)s, m.event_id, m.role, m.text, m."user", m.channel,
+    m.conversation, m.chat_type, m.agent, m.speaker_name, m.person_id, m.tokens, m.low_value, %(now_ms)s, 1,
+    m.platform_message_id, m.reply_to, m.quote, m.thinking, m.thinking_s, m.steps, m.looked_up_ms
+  FROM head, json_populate_recordset(NULL::messages, %(messages)s) m
+)"""
+
+_APPENDED = "head.lift, head.session_id, head.opened"
+
+_LEDGER = """INSERT INTO ledgers (turn_id, scope_id, created_ms, body)
+  SELECT %(ledger_turn_id)s, %(ledger_scope_id)s, %(ledger_ms)s, %(ledger)s FROM {source}
+  ON CONFLICT (turn_id) DO UPDATE
+  SET scope_id = excluded.scope_id, created_ms = excluded.created_ms, body = excluded.body"""
+
+SAVE_LEDGER = _LEDGER.format(source="(SELECT) one")
+
+APPEND = f"WITH {_APPEND} SELECT {_APPENDED} FROM head"
+
+APPEND_WITH_LEDGER = f"""WITH {_APPEND}, ledger AS (
+  {_LEDGER.format(source="head")}
+) SELECT {_APPENDED} FROM head"""
+
+# The generation is the snapshot's, as the window is: the one that `head` sees may belong to an edit that the window does not.
+APPEND_AND_LOAD = f"""WITH {_APPEND}, here AS (
+  SELECT head.scope_id, head.session_id, head.last_id AS until_id, head.carry_last_id,
+    CASE WHEN head.session_no <= 1 THEN head.carry_scope_id END AS carry_scope_id,
+    CASE WHEN head.session_id = head.active_id THEN head.session_first_id
+      ELSE (SELECT e.first_id FROM sessions e WHERE e.id = head.session_id) END AS first_id
+  FROM head)
+SELECT {_APPENDED}, (SELECT s.generation FROM scopes s WHERE s.id = %(scope_id)s),
+{_joined(PARTS)} FROM head, here"""
+
+# A newer lane owner repeats what an older one has stored: the rows stand, and the older one is shut out from here on.
+REPEATED = "messages_turn"
+"""The unique index that refuses a message which an earlier try has stored."""
+
+REPEAT = f"""WITH head AS (
+  UPDATE scopes s SET fence = %(fence)s WHERE s.id = %(scope_id)s AND s.fence <= %(fence)s)
+SELECT (SELECT json_agg(w) FROM (SELECT {MESSAGE} FROM messages m
+  WHERE m.scope_id = %(scope_id)s AND m.turn_id = %(turn_id)s ORDER BY m.id DESC) w)"""
+
+FENCE = "SELECT s.fence FROM scopes s WHERE s.id = %(scope_id)s"
