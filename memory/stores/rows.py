@@ -54,7 +54,7 @@ def stored_message(
         reply_to=storable_or_none(item.reply_to),
         quote=quote and Quoted(name=storable(quote.name), text=storable(quote.text), by_bot=quote.by_bot),
         thinking=storable_or_none(item.thinking),
-        thinking_s=item.thinking_s,
+        thinking_s=None if item.thinking_s is None else round(item.thinking_s, 3),
         steps=tuple(Step(name=storable(step.name), detail=storable(step.detail), ms=step.ms) for step in item.steps),
         looked_up_ms=item.looked_up_ms,
     )

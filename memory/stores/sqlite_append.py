@@ -15,13 +15,13 @@ from memory.base import Ledger, Message, NewMessage, SessionRule
 from memory.errors import Fenced, UnknownScope
 from memory.ids import Ids
 from memory.stores.rows import stored_message, title_of
-from memory.stores.sqlite_rows import MESSAGES
+from memory.stores.sqlite_rows import MESSAGES, read_messages
 
 _HEAD = "last_id, fence, session_id, session_first_id, session_last_ms, session_no, title, title_id, last_ms"
 _READ_HEAD = f"SELECT {_HEAD}, carry_scope_id, carry_last_id FROM scopes WHERE id = ?"
 _SAVE_HEAD = f"UPDATE scopes SET ({_HEAD}) = (?{', ?' * 8}) WHERE id = ?"
-_OF_TURN = "SELECT event_id, role, id FROM messages WHERE scope_id = ? AND turn_id = ? ORDER BY id"
-_STORED = f"SELECT {MESSAGES.columns} FROM messages WHERE scope_id = ? AND id = ?"
+_OF_TURN = "SELECT event_id, role, id FROM messages INDEXED BY messages_turn WHERE scope_id = ? AND turn_id = ?"
+_STORED = f"SELECT {MESSAGES.select} FROM messages WHERE scope_id = ? AND id = ?"
 _SESSION_OF = "SELECT session_id FROM messages WHERE scope_id = ? AND id = ?"
 _OPEN_SESSION = "INSERT INTO sessions (id, scope_id, first_id, started_ms) VALUES (?, ?, ?, ?)"
 _END_SESSION = "UPDATE sessions SET ended_ms = ?, last_id = ? WHERE id = ?"
@@ -156,7 +156,7 @@ def append(
             save_ledger(db, ledger)
     save_head(db, scope_id, head)
     for name, id_ in stored.items():
-        rows[name] = MESSAGES.struct(db.execute(_STORED, (scope_id, id_)).fetchone())
+        rows[name] = read_messages(db.execute(_STORED, (scope_id, id_)))[0]
     return Appended(tuple(rows[item.event_id, item.role] for item in messages), session_id, opens, head)
 
 

@@ -6,7 +6,7 @@ Runs on an open connection; what writes, inside a write transaction of `memory/s
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -15,7 +15,7 @@ from memory.ids import Ids
 from memory.key import ConversationKey
 from memory.stores.rows import storable, storable_or_none, title_of
 from memory.stores.sqlite_append import known_head, save_head
-from memory.stores.sqlite_rows import MESSAGES, OBSERVED
+from memory.stores.sqlite_rows import MESSAGES, OBSERVED, read_messages
 
 _OF_PLATFORM = "scope_id = :scope AND platform_message_id = :message"
 _LIVE = f"{_OF_PLATFORM} AND deleted_ms IS NULL"
@@ -37,14 +37,11 @@ _EDIT_OBSERVED = f"""UPDATE observed SET text = :text, tokens = :tokens, version
 _HAS_OBSERVED = f"SELECT 1 FROM observed WHERE {_OF_PLATFORM}"
 _DELETE_OBSERVED = f"DELETE FROM observed WHERE {_OF_PLATFORM}"
 
-_BY_ID = f"SELECT {MESSAGES.columns} FROM messages WHERE scope_id = ? AND id = ?"
+_BY_ID = f"SELECT {MESSAGES.select} FROM messages WHERE scope_id = ? AND id = ?"
 _VERSION = """SELECT text, tokens, low_value, edited_ms FROM message_versions
   WHERE scope_id = ? AND id = ? AND version = ?"""
 
-_OBSERVE = f"""INSERT INTO observed ({OBSERVED.columns}, channel, conversation, chat_type, agent, platform_message_id)
-  VALUES (:id, :scope_id, :event_id, :user, :speaker_name, :text, :tokens, :created_ms, :version,
-    :channel, :conversation, :chat_type, :agent, :platform_message_id)
-  ON CONFLICT (scope_id, event_id) DO NOTHING"""
+_OBSERVE = f"{OBSERVED.insert} ON CONFLICT (scope_id, event_id) DO NOTHING"
 _TRIM = """DELETE FROM observed WHERE scope_id = ?
   AND id <= (SELECT id FROM observed WHERE scope_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?)"""
 
@@ -94,25 +91,22 @@ def delete(db: sqlite3.Connection, scope_id: int, platform_message_id: str, *, n
 
 def messages_by_id(db: sqlite3.Connection, scope_id: int, ids: Sequence[tuple[int, int]]) -> tuple[Message, ...]:
     """Return the rows in the versions asked for, oldest first, without what does not exist."""
-    found = []
+    found: list[Message] = []
     for id_, version in sorted(set(ids)):
-        row = db.execute(_BY_ID, (scope_id, id_)).fetchone()
-        stored = None if row is None else MESSAGES.struct(row)
-        if stored is not None and stored.version != version:
-            stored = _in_version(db, stored, version)
-        if stored is not None:
-            found.append(stored)
+        for stored in read_messages(db.execute(_BY_ID, (scope_id, id_))):
+            found.extend(_in_version(db, stored, version))
     return tuple(found)
 
 
-def _in_version(db: sqlite3.Connection, stored: Message, version: int) -> Message | None:
-    row = db.execute(_VERSION, (stored.scope_id, stored.id, version)).fetchone()
-    if row is None:
-        return None
-    text, tokens, low_value, edited_ms = row
-    return msgspec.structs.replace(
-        stored, version=version, text=text, tokens=tokens, low_value=low_value == 1, edited_ms=edited_ms
-    )
+def _in_version(db: sqlite3.Connection, stored: Message, version: int) -> Iterator[Message]:
+    if stored.version == version:
+        yield stored
+        return
+    rows = db.execute(_VERSION, (stored.scope_id, stored.id, version))
+    for text, tokens, low_value, edited_ms in rows:
+        yield msgspec.structs.replace(
+            stored, version=version, text=text, tokens=tokens, low_value=low_value == 1, edited_ms=edited_ms
+        )
 
 
 def observe(
@@ -143,8 +137,14 @@ def observe(
         tokens=tokens,
         created_ms=now_ms,
     )
-    place = {"channel": channel, "conversation": conversation, "chat_type": chat_type, "agent": agent}
-    message = {"platform_message_id": storable_or_none(platform_message_id)}
-    db.execute(_OBSERVE, OBSERVED.values(row) | place | message)
+    values = OBSERVED.values(
+        row,
+        channel=channel,
+        conversation=conversation,
+        chat_type=chat_type,
+        agent=agent,
+        platform_message_id=storable_or_none(platform_message_id),
+    )
+    db.execute(_OBSERVE, values)
     db.execute(_TRIM, (scope_id, scope_id, keep))
     save_head(db, scope_id, head)

@@ -11,23 +11,25 @@ from typing import TypeVar
 
 from memory.base import Fact, Load, Loaded, Message, Observed, Owner, ProfileItem, Summary
 from memory.stores.sqlite_append import Appended, Head, read_head
-from memory.stores.sqlite_rows import FACTS, MESSAGES, OBSERVED, PROFILE, SUMMARIES
+from memory.stores.sqlite_rows import FACTS, MESSAGES, OBSERVED, PROFILE, SUMMARIES, read_messages, read_observed
 
 CARRIED = 20
 """How many messages of the scope it continues open a new one."""
 
 _SESSION = "SELECT first_id, coalesce(last_id, ?) FROM sessions WHERE id = ? AND scope_id = ?"
-_WINDOW = f"""SELECT {MESSAGES.columns} FROM messages
+_WINDOW = f"""SELECT {MESSAGES.select} FROM messages
   WHERE scope_id = ? AND id BETWEEN ? AND ? AND session_id = ? ORDER BY id DESC LIMIT ?"""
-_TURN = f"SELECT {MESSAGES.columns} FROM messages WHERE scope_id = ? AND turn_id = ? ORDER BY id"
-_CARRIED = f"SELECT {MESSAGES.columns} FROM messages WHERE scope_id = ? AND id <= ? ORDER BY id DESC LIMIT {CARRIED}"
-_OBSERVED = f"SELECT {OBSERVED.columns} FROM observed WHERE scope_id = ? ORDER BY id DESC LIMIT ?"
-_SUMMARY = (
-    f"""SELECT {SUMMARIES.columns} FROM summaries WHERE scope_id = ? AND session_id = ? ORDER BY id DESC LIMIT 1"""
+_TURN = (
+    f"SELECT {MESSAGES.select} FROM messages INDEXED BY messages_turn WHERE scope_id = ? AND turn_id = ? ORDER BY id"
 )
-_FACTS = f"""SELECT {FACTS.columns} FROM facts
+_CARRIED = f"SELECT {MESSAGES.select} FROM messages WHERE scope_id = ? AND id <= ? ORDER BY id DESC LIMIT {CARRIED}"
+_OBSERVED = f"SELECT {OBSERVED.select} FROM observed WHERE scope_id = ? ORDER BY id DESC LIMIT ?"
+_SUMMARY = (
+    f"""SELECT {SUMMARIES.select} FROM summaries WHERE scope_id = ? AND session_id = ? ORDER BY id DESC LIMIT 1"""
+)
+_FACTS = f"""SELECT {FACTS.select} FROM facts
   WHERE scope_id = ? AND session_id = ? AND person_id = ? AND status = 'active' AND expires_ms > ? ORDER BY id"""
-_PROFILE = f"""SELECT {PROFILE.columns} FROM profile_items
+_PROFILE = f"""SELECT {PROFILE.select} FROM profile_items
   WHERE person_id = ? AND namespace = ? AND pinned = ? AND status = 'active' AND valid_from_ms <= ?
   AND coalesce(valid_to_ms > ?, TRUE) AND (chat_type = 'group' OR ?) ORDER BY id DESC LIMIT ?"""
 
@@ -79,12 +81,12 @@ def page(db: sqlite3.Connection, scope_id: int, session_id: str, *, before_id: i
         return ()
     first_id, last_id = _span(db, scope_id, head, session_id)
     rows = db.execute(_WINDOW, (scope_id, first_id, min(last_id, before_id - 1), session_id, limit))
-    return tuple(MESSAGES.structs(rows)[::-1])
+    return tuple(read_messages(rows)[::-1])
 
 
 def turn_messages(db: sqlite3.Connection, scope_id: int, turn_id: int) -> tuple[Message, ...]:
     """Return the turn's messages, oldest first."""
-    return tuple(MESSAGES.structs(db.execute(_TURN, (scope_id, turn_id))))
+    return tuple(read_messages(db.execute(_TURN, (scope_id, turn_id))))
 
 
 def _span(db: sqlite3.Connection, scope_id: int, head: Head, session_id: str) -> tuple[int, int]:
@@ -106,17 +108,17 @@ def _window(
     if before_id is not None:
         last_id = min(last_id, before_id - 1)
     rows = db.execute(_WINDOW, (scope_id, first_id, last_id, session_id, wish.page + 1))
-    return tuple(MESSAGES.structs(rows)[::-1])
+    return tuple(read_messages(rows)[::-1])
 
 
 def _observed(db: sqlite3.Connection, wish: Load) -> tuple[Observed, ...]:
     rows = db.execute(_OBSERVED, (wish.owner.scope_id, wish.observed)) if wish.observed else ()
-    return tuple(OBSERVED.structs(rows)[::-1])
+    return tuple(read_observed(rows)[::-1])
 
 
 def _summary(db: sqlite3.Connection, owner: Owner, session_id: str | None) -> Summary | None:
-    row = db.execute(_SUMMARY, (owner.scope_id, session_id)).fetchone()
-    return None if row is None else SUMMARIES.struct(row)
+    found = SUMMARIES.structs(db.execute(_SUMMARY, (owner.scope_id, session_id)))
+    return found[0] if found else None
 
 
 def _facts(db: sqlite3.Connection, owner: Owner, session_id: str | None, *, now_ms: int) -> tuple[Fact, ...]:
@@ -137,4 +139,4 @@ def _profile(db: sqlite3.Connection, owner: Owner, *, now_ms: int, pinned: bool,
 def _carried(db: sqlite3.Connection, head: Head) -> tuple[Message, ...]:
     if head.carry_scope_id is None or head.session_no > 1:
         return ()
-    return tuple(MESSAGES.structs(db.execute(_CARRIED, (head.carry_scope_id, head.carry_last_id)))[::-1])
+    return tuple(read_messages(db.execute(_CARRIED, (head.carry_scope_id, head.carry_last_id)))[::-1])

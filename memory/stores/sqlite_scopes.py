@@ -6,13 +6,13 @@ Runs on an open connection; what writes, inside a write transaction of `memory/s
 from __future__ import annotations
 
 import sqlite3
+from typing import Any
 
 from memory.base import AgentChange, Identity, ScopeRow
 from memory.errors import UnknownScope
 from memory.ids import Ids
 from memory.key import Scope
 from memory.stores.rows import identity_columns
-from memory.stores.sqlite_rows import Row
 
 _FIND = """SELECT target.id, target.title, target.last_ms, target.session_id, target.carry_scope_id, target.carry_last_id
   FROM (SELECT coalesce(alias_of, id) AS id FROM scopes
@@ -47,7 +47,7 @@ def find_scope(db: sqlite3.Connection, scope: Scope) -> ScopeRow | None:
     return None if row is None else _scope_row(scope, row)
 
 
-def _scope_row(scope: Scope, row: Row) -> ScopeRow:
+def _scope_row(scope: Scope, row: tuple[Any, ...]) -> ScopeRow:
     id_, title, last_ms, session_id, carry_scope_id, carry_last_id = row
     return ScopeRow(
         id=id_,

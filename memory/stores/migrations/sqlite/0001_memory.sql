@@ -38,7 +38,7 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_scope ON sessions (scope_id, first_id);
 
 CREATE TABLE messages (
-  scope_id INTEGER NOT NULL REFERENCES scopes (id),
+  scope_id INTEGER NOT NULL, -- of scopes: every append reads that row first, so a foreign key would check it twice
   id INTEGER NOT NULL,
   session_id TEXT NOT NULL,
   turn_id INTEGER NOT NULL,
@@ -68,7 +68,7 @@ CREATE TABLE messages (
   PRIMARY KEY (scope_id, id)
 ) STRICT, WITHOUT ROWID;
 
-CREATE UNIQUE INDEX messages_turn ON messages (scope_id, turn_id, event_id, role);
+CREATE INDEX messages_turn ON messages (scope_id, turn_id); -- appends repeat by it: one writer at a time needs no UNIQUE
 CREATE INDEX messages_platform ON messages (scope_id, platform_message_id) WHERE platform_message_id IS NOT NULL;
 
 CREATE INDEX messages_quote ON messages (scope_id, reply_to) WHERE quote IS NOT NULL;
@@ -127,7 +127,7 @@ CREATE TABLE facts (
   speaker_name TEXT NOT NULL,
   slot TEXT NOT NULL,
   value TEXT NOT NULL,
-  source_ids TEXT NOT NULL, -- JSON
+  source_ids TEXT, -- JSON, NULL where there are none
   status TEXT NOT NULL,
   created_ms INTEGER NOT NULL,
   expires_ms INTEGER NOT NULL
@@ -159,7 +159,7 @@ CREATE TABLE profile_items (
   text TEXT NOT NULL,
   pinned INTEGER NOT NULL,
   chat_type TEXT NOT NULL,
-  source_ids TEXT NOT NULL, -- JSON
+  source_ids TEXT, -- JSON, NULL where there are none
   status TEXT NOT NULL,
   valid_from_ms INTEGER NOT NULL,
   valid_to_ms INTEGER
