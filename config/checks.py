@@ -30,11 +30,14 @@ OWN_FIELDS = frozenset({"model", "messages", "stream", "stream_options", "temper
 _MAKE_ONE = 'make one: echo "whsec_$(head -c 32 /dev/urandom | base64)"'
 
 
-def check(settings: Settings, *, agents: Collection[str], written: Callable[[Path], bool]) -> Iterator[Fault]:
+def check(
+    settings: Settings, *, agents: Collection[str], written: Callable[[Path], bool], faulty: Callable[[Path], bool]
+) -> Iterator[Fault]:
     """Yield every fault of the settings as a whole.
 
     `agents` are the names in the file, those with faults of their own included. `written` tells whether a path stands in the
-    file; a fault is laid to the most specific value that takes part in it.
+    file; a fault is laid to the most specific value that takes part in it. `faulty` tells of a path whether a problem is
+    known already, so that its value is missing in `settings`.
     """
     yield from _server(settings)
     for name, agent in settings.agents.items():
@@ -51,7 +54,7 @@ def check(settings: Settings, *, agents: Collection[str], written: Callable[[Pat
         yield ("channels", name, "kind"), f"there is a console channel already, {consoles[0]}", "keep one of them"
     for name, channel in settings.channels.items():
         if isinstance(channel, WebhookSettings):
-            yield from _webhook(("channels", name), channel)
+            yield from _webhook(("channels", name), channel, faulty)
         if isinstance(channel, ConsoleSettings) and channel.token is not None:
             yield from _not_empty(("channels", name, "token"), channel.token)
 
@@ -153,10 +156,10 @@ def _place(
         yield path, problem, "read more candidates, or allow fewer messages"
 
 
-def _webhook(path: Path, channel: WebhookSettings) -> Iterator[Fault]:
+def _webhook(path: Path, channel: WebhookSettings, faulty: Callable[[Path], bool]) -> Iterator[Fault]:
     """An endpoint that anybody could write to must not start (NousResearch/hermes-agent#7089, openclaw/openclaw#32599)."""
-    if not channel.secrets and channel.jwt is None:
-        yield path, "anybody could write to this webhook", "set secrets or jwt"
+    if not channel.secrets and channel.jwt is None and not faulty((*path, "jwt")):
+        yield (*path, "secrets"), "anybody could write to this webhook", "set secrets or jwt"
     for n, secret in enumerate(channel.secrets):
         fault = _signing_secret(secret.get_secret_value())
         if fault is not None:
@@ -201,8 +204,8 @@ def _public_keys(path: Path, jwt: JwtSettings) -> Iterator[Fault]:
     if jwt.secret is not None:
         yield (*path, "secret"), "has no use with these algorithms", "remove it, or name HS algorithms"
     if (jwt.public_key is None) == (jwt.jwks_url is None):
-        problem = "has two sources of keys" if jwt.public_key is not None else "has no key"
-        yield path, problem, "set one of public_key and jwks_url"
+        problem = "is a second source of keys" if jwt.jwks_url is not None else "is not there, nor is public_key"
+        yield (*path, "jwks_url"), problem, "set one of public_key and jwks_url"
     if jwt.public_key is not None and not _is_public_key(jwt.public_key, jwt.algorithms):
         problem = f"is no PEM public key for {' or '.join(jwt.algorithms)}"
         yield (*path, "public_key"), problem, "write file:PATH of a file that holds BEGIN PUBLIC KEY"

@@ -186,8 +186,13 @@ def _override(data: dict[str, Any], reading: Reading) -> None:
 
 def _check(settings: Settings, agents: list[str], reading: Reading) -> None:
     """Add what the checks find, but for what only follows from a problem already known."""
-    for path, problem, remedy in check(settings, agents=agents, written=reading.marks.__contains__):
-        if not any(path[: len(other)] == other[: len(path)] for other in reading.faulty):
+    known = tuple(reading.faulty)
+
+    def faulty(path: Path) -> bool:
+        return any(path[: len(other)] == other[: len(path)] for other in known)
+
+    for path, problem, remedy in check(settings, agents=agents, written=reading.marks.__contains__, faulty=faulty):
+        if not faulty(path):
             reading.report(path, problem, remedy)
 
 

@@ -23,14 +23,17 @@ def validate(data: Data, reading: Reading) -> Settings | None:
     except ValidationError as exc:
         errors = exc.errors(include_url=False, include_input=False)
     whole = copy.deepcopy(data)
+    told: set[Path] = set()
     for error in errors:
         path, shape = _place(error["loc"], whole)
         _drop(data, path)
         if error["type"] in ("union_tag_invalid", "union_tag_not_found", "missing"):
             path = (*path, "kind" if error["type"] != "missing" else str(error["loc"][-1]))
             shape = shape.variant(None).child(path[-1]) if shape is not None else None
-        problem, remedy = _words(error, path, shape)
-        reading.report(path, problem, remedy)
+        if path not in told:  # a value that may be of several types fails as each of them
+            told.add(path)
+            problem, remedy = _words(error, path, shape)
+            reading.report(path, problem, remedy)
     try:
         return Settings.model_validate(data)
     except ValidationError:
@@ -71,15 +74,21 @@ def _words(error: ErrorDetails, path: Path, shape: Shape | None) -> tuple[str, s
         return "is no setting here", _known(path)
     if kind in _LIMITS:
         problem, remedy, limit = _LIMITS[kind]
-        return problem.format(limits[limit]), remedy.format(limits[limit])
+        return problem.format(_plain(limits[limit])), remedy.format(_plain(limits[limit]))
     if kind == "literal_error":
         return "is not one of the choices", f"use {limits['expected']}"
     if kind == "union_tag_invalid":
         return "is no kind of channel", f"use {limits['expected_tags']}"
+    if shape is not None and shape.free:
+        return "is not a single value", "write a text, a number, true or false"
     if kind in _PLAIN:
         problem, remedy = _PLAIN[kind]
         return problem, remedy if meaning is None else f"{remedy}: {meaning}"
     return error["msg"].removeprefix("Value error, "), "see config/README.md"
+
+
+def _plain(limit: float) -> str:
+    return f"{limit:.0f}" if limit == int(limit) else str(limit)
 
 
 def _known(path: Path) -> str:
