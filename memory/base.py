@@ -17,6 +17,7 @@ Role = Literal["user", "assistant"]
 AgentChange = Literal["fresh", "carry", "alias"]
 FactStatus = Literal["active", "superseded", "retracted"]
 ItemKind = Literal["identity", "preference", "fact", "service", "constraint"]
+Verdict = Literal["in", "cut", "out"]
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -233,7 +234,7 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     section: str  # role, pinned, profile, summary, facts, observed, carried, window, message, ...
     ids: tuple[int, ...]  # the row; none for a section that is no row (role)
     version: int
-    verdict: Literal["in", "cut", "out"]
+    verdict: Verdict
     rule: str  # e.g. current_turn, kept_turns, window, low_value, token_budget, message_cap, leading_assistant
     tokens: int
 
@@ -247,9 +248,7 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     chat_type: str = "private"
     language: str = "en"  # of the labels: "en" or "zh"
     reports_lookups: bool = False  # of the agent that was asked (E08)
-    limit_tokens: int | None = (
-        None  # the prompt's own limit after a model refused a longer one; None: the settings' alone
-    )
+    limit_tokens: int | None = None  # the prompt's own limit, after a model refused a longer one; None: the settings'
     carried_scope_id: int | None = None  # the scope that the carried rows belong to
 
 

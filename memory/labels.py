@@ -28,7 +28,7 @@ class Labels(msgspec.Struct, frozen=True, kw_only=True):
     replying_to_bot: str  # {text}
     agent: str  # the speaker's mark of an agent in carried talk
     cut: str  # {n}
-    no_text: str  # stands for a message to answer that has no text (deleted meanwhile)
+    no_text: str  # stands for a text that is not there (deleted meanwhile)
 
 
 ENGLISH = Labels(
@@ -62,7 +62,7 @@ ENGLISH = Labels(
     replying_to_bot=", replying to you: “{text}”",
     agent="agent {name}",
     cut="\n[… {n} characters left out …]\n",
-    no_text="(The message was deleted.)",
+    no_text="(no text)",
 )
 
 CHINESE = Labels(
@@ -91,7 +91,7 @@ CHINESE = Labels(
     replying_to_bot="，回复你：“{text}”",
     agent="智能体 {name}",
     cut="\n[……此处省略 {n} 字……]\n",
-    no_text="（消息已被删除。）",
+    no_text="（无文字）",
 )
 
 

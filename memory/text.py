@@ -94,8 +94,8 @@ def enclosed(text: str) -> str:
 
 _CODE = r"(```.*?(?:```|\Z)|`[^`\n]*`)"
 _CITATION = re.compile(
-    _CODE
-    + r"|【\d{1,3}(?::\d{1,3})?†[^【】\n]{0,120}】|:contentReference\[oaicite:\d+\](?:\{index=\d+\})?|\ue200[^\ue200\ue201]{0,200}\ue201"
+    _CODE + r"|【\d{1,3}(?::\d{1,3})?†[^【】\n]{0,120}】|:contentReference\[oaicite:\d+\](?:\{index=\d+\})?"
+    r"|\ue200[^\ue200\ue201]{0,200}\ue201"
     r"|</?cite\b[^<>\n]{0,200}>|<sup>\s*\[?\d{1,3}\]?\s*</sup>|[ \t]?\[(?:citation|cite|source|来源|引用)\s*[:：][^\]\n]{1,80}\]"
     r"|^\[\^[\w-]{1,20}\]:[^\n]*\n?|[ \t]?\[\^[\w-]{1,20}\^?\]"
     r"|(?:[ \t]|(?<![A-Za-z0-9_)\]]))(?:\[\d{1,2}(?:\s?[,，、-]\s?\d{1,2})*\])+(?![(\[:\w])",

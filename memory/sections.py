@@ -1,0 +1,201 @@
+"""Builds the system block: role and rules, then one labelled, escaped section for each source that has something to say.
+
+Everything else people or models wrote stands inside `<memory>` tags that it cannot close. A section that overflows its
+share is cut by rule, newest first in; pinned constraints never are. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from memory.base import LedgerEntry, Loaded, Verdict
+from memory.key import decode_part
+from memory.labels import Labels
+from memory.policy import Policy
+from memory.text import cut_middle, enclosed, one_line
+from memory.tokens import Tokenizer
+
+_LEAST = 24  # tokens: an item cut shorter says nothing
+_ITEM_CHARS = 2_000
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of the system block. `text` is empty where nothing of it went in."""
+
+    name: str
+    text: str
+    tokens: int
+    entries: tuple[LedgerEntry, ...]
+
+
+class Shares(msgspec.Struct, frozen=True, kw_only=True):
+    """Tokens that sections may take: never so much that a small model has no room for the talk itself."""
+
+    recall: int
+    observed: int
+    carried: int
+
+
+def shares(policy: Policy, limit: int) -> Shares:
+    """Return the sections' shares of a prompt that may have `limit` tokens."""
+    return Shares(
+        recall=min(policy.recall_tokens, limit // 4),
+        observed=min(policy.observed_tokens, limit // 8),
+        carried=min(policy.tokens // 2, limit // 8),
+    )
+
+
+def role_section(policy: Policy, labels: Labels, place: str, *, group: bool, tokenizer: Tokenizer) -> Section:
+    """Return the first part: the admin's role and rules, the hard-coded rules about memory, and where this is."""
+    rules = [labels.rules]
+    if group:
+        rules.append(labels.group_rules)
+    if policy.down_weight != "none":
+        rules.append(labels.reply_rules)
+    text = "\n\n".join(part for part in (policy.system.strip(), "\n".join(rules), place) if part)
+    tokens = tokenizer.count(text)
+    entry = LedgerEntry(section="role", ids=(), version=1, verdict="in", rule="always", tokens=tokens)
+    return Section(name="role", text=text, tokens=tokens, entries=(entry,))
+
+
+def place_line(labels: Labels, channel: str, conversation: str, *, group: bool) -> str:
+    """Say where the talk happens, by the encoded columns of the key; a private room has no name to tell."""
+    if not group:
+        return labels.private_place.format(channel=_shown(channel))
+    room, _, thread = conversation.partition("/")
+    return labels.group_place.format(
+        channel=_shown(channel), room=_shown(room), thread=labels.thread.format(thread=_shown(thread)) if thread else ""
+    )
+
+
+def _shown(encoded: str) -> str:
+    return one_line(enclosed(decode_part(encoded)), 80) if encoded else "?"
+
+
+def memory_sections(
+    loaded: Loaded,
+    policy: Policy,
+    labels: Labels,
+    *,
+    names: dict[str, str],
+    group: bool,
+    share: Shares,
+    tokenizer: Tokenizer,
+) -> list[Section]:
+    """Return all sections after the role, in the prompt's order. Session facts have the first claim on the recall share,
+    then profile items, then the summary."""
+    facts = _filled(_facts(loaded, labels, group=group), share.recall, tokenizer)
+    left = share.recall - facts.tokens
+    profile = _filled(_profile(loaded, labels, most=policy.profile_items), left, tokenizer)
+    summary = _filled(_summary(loaded, labels), left - profile.tokens, tokenizer)
+    return [
+        _filled(_pinned(loaded, labels), None, tokenizer),
+        profile,
+        summary,
+        facts,
+        _filled(_carried(loaded, labels, names), share.carried, tokenizer),
+        _filled(_observed(loaded, labels, names, most=policy.observed_messages), share.observed, tokenizer),
+    ]
+
+
+class _Item(msgspec.Struct, frozen=True, kw_only=True):
+    """One row, as text that is safe to show."""
+
+    id: int
+    text: str
+    version: int = 1
+
+
+class _Source(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a section's items come from. `most`: so many at most. `cut`: the marker for an item that goes in with its
+    middle left out; None: items go in whole or not at all."""
+
+    name: str
+    label: str
+    items: Sequence[_Item]  # oldest first
+    most: int | None = None
+    cut: str | None = None
+
+
+def _pinned(loaded: Loaded, labels: Labels) -> _Source:
+    items = [_Item(id=row.id, text=f"- {_line(row.text)}") for row in loaded.pinned]
+    return _Source(name="pinned", label=labels.pinned, items=items)
+
+
+def _profile(loaded: Loaded, labels: Labels, *, most: int) -> _Source:
+    items = [_Item(id=row.id, text=f"- {_line(row.text)}") for row in reversed(loaded.profile)]
+    return _Source(name="profile", label=labels.profile, items=items, most=most)
+
+
+def _summary(loaded: Loaded, labels: Labels) -> _Source:
+    items = [] if loaded.summary is None else [_Item(id=loaded.summary.id, text=enclosed(loaded.summary.text))]
+    return _Source(name="summary", label=labels.summary, items=items, cut=labels.cut)
+
+
+def _facts(loaded: Loaded, labels: Labels, *, group: bool) -> _Source:
+    items = [
+        _Item(
+            id=row.id,
+            text=f"- {_line(row.slot)}: {_line(row.value)}{f' ({_line(row.speaker_name)})' if group else ''}",
+        )
+        for row in loaded.facts
+    ]
+    return _Source(name="facts", label=labels.facts, items=items)
+
+
+def _carried(loaded: Loaded, labels: Labels, names: dict[str, str]) -> _Source:
+    items = []
+    for row in loaded.carried:
+        if row.deleted_ms is None:
+            speaker = names[row.user] if row.role == "user" else labels.agent.format(name=_shown(row.agent))
+            items.append(_Item(id=row.id, text=f"[{speaker}]: {enclosed(row.text)}", version=row.version))
+    return _Source(name="carried", label=labels.carried, items=items, cut=labels.cut)
+
+
+def _observed(loaded: Loaded, labels: Labels, names: dict[str, str], *, most: int) -> _Source:
+    items = [
+        _Item(id=row.id, text=f"[{names[row.user]}]: {_line(row.text)}", version=row.version) for row in loaded.observed
+    ]
+    return _Source(name="observed", label=labels.observed, items=items, most=most, cut=labels.cut)
+
+
+def _line(text: str) -> str:
+    return one_line(enclosed(text), _ITEM_CHARS)
+
+
+def _filled(source: _Source, budget: int | None, tokenizer: Tokenizer) -> Section:
+    """Put in as many items as the budget takes, newest first; None: all of them. The first that does not fit ends it."""
+    opening, closing = f'<memory section="{source.name}">\n{source.label}', "</memory>"
+    used = tokenizer.count(f"{opening}\n{closing}\n\n")
+    texts: list[str] = []
+    entries: list[LedgerEntry] = []
+    out: str | None = None
+    for position, item in enumerate(reversed(source.items)):
+        text, rule = item.text, source.name
+        verdict: Verdict = "in"
+        tokens = tokenizer.count(text) + 1
+        if source.most is not None and position >= source.most:
+            out = out or f"{source.name}_limit"
+        elif budget is not None and used + tokens > budget and out is None:
+            out, room = f"{source.name}_budget", budget - used - 1
+            if source.cut is not None and room >= _LEAST:
+                text, verdict, rule = cut_middle(text, room, count=tokenizer.count, marker=source.cut), "cut", out
+                tokens = tokenizer.count(text) + 1
+        if out is not None and verdict == "in":
+            verdict, rule = "out", out
+        else:
+            used += tokens
+            texts.append(text)
+        entries.append(_entry(source.name, item, verdict, rule, tokens))
+    return Section(
+        name=source.name,
+        text="\n".join((opening, *reversed(texts), closing)) if texts else "",
+        tokens=used if texts else 0,
+        entries=tuple(reversed(entries)),
+    )
+
+
+def _entry(section: str, item: _Item, verdict: Verdict, rule: str, tokens: int) -> LedgerEntry:
+    return LedgerEntry(section=section, ids=(item.id,), version=item.version, verdict=verdict, rule=rule, tokens=tokens)
