@@ -31,6 +31,7 @@ logger = logging.getLogger(__name__)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 _LARGEST_BODY = 16 * 1024 * 1024  # the bound of every channel's own, smaller limit
+_REFUSED_BODY_S = 1.0  # a refused body is read away this long, so that its sender hears the refusal and not a reset
 _OPENAPI = Path(__file__).with_name("openapi.json").read_bytes()
 _SECURITY_HEADERS = {
     "Cache-Control": "no-store",
@@ -99,6 +100,7 @@ class HttpServer:
             access_log=None,  # it would write turn tokens into the log
             handle_signals=False,
             keepalive_timeout=self._settings.keepalive_s,
+            lingering_time=_REFUSED_BODY_S,
             shutdown_timeout=self._settings.stop_s,
         )
         await runner.setup()

@@ -36,6 +36,7 @@ class FakeIntake:
         self.seen: dict[str, str] = {}
         self.overloaded = False
         self.bug: Exception | None = None
+        self._accepted = asyncio.Condition()
 
     @property
     def messages(self) -> list[MessageEvent]:
@@ -59,7 +60,21 @@ class FakeIntake:
         if text is not None:
             await self.delta(turn, text)
             await self.end(turn)
+        async with self._accepted:
+            self._accepted.notify_all()
         return self.turns[turn].view
+
+    async def holding(self, count: int) -> list[str]:
+        """Return the turns' ids, oldest first, once there are `count`."""
+        async with self._accepted:
+            await self._accepted.wait_for(lambda: len(self.turns) >= count)
+        return list(self.turns)
+
+    async def followed(self, turn_id: str, *, readers: int) -> None:
+        """Return once that many readers follow the turn."""
+        turn = self.turns[turn_id]
+        async with turn.changed:
+            await turn.changed.wait_for(lambda: turn.readers == readers)
 
     async def turn(self, channel: str, turn_id: str, *, token: str) -> TurnView:
         turn = self._known(channel, turn_id)
@@ -80,7 +95,7 @@ class FakeIntake:
         self, channel: str, turn_id: str, *, after: int | None = None
     ) -> AsyncGenerator[StreamEvent, None]:
         turn = self._known(channel, turn_id)
-        turn.readers += 1
+        await self._count(turn, 1)
         try:
             yield StreamEvent(id=after or 0, name="turn", data=msgspec.json.encode(_public(turn.view)))
             sent = len([item for item in turn.stream if after is not None and item.id <= after])
@@ -94,7 +109,7 @@ class FakeIntake:
                 if turn.view.status in TERMINAL:
                     return
         finally:
-            turn.readers -= 1
+            await self._count(turn, -1)
 
     async def delta(self, turn_id: str, text: str) -> None:
         turn = self.turns[turn_id]
@@ -121,6 +136,11 @@ class FakeIntake:
         async with turn.changed:
             event = {"id": len(turn.stream) + 1, "name": name, "data": msgspec.json.encode(data)}
             turn.stream.append(msgspec.convert(event, StreamEvent))
+            turn.changed.notify_all()
+
+    async def _count(self, turn: FakeTurn, change: int) -> None:
+        async with turn.changed:
+            turn.readers += change
             turn.changed.notify_all()
 
     def _known(self, channel: str, turn_id: str) -> FakeTurn:

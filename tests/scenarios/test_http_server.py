@@ -239,8 +239,7 @@ async def test_stopping_ends_streams_with_a_comment_and_leaves_their_turns_alone
         waiting = asyncio.create_task(
             client.post(f"{url}/channels/shop", **signed(message(message={"id": "m-2", "text": "x"}), delivery="msg_2"))
         )
-        while len(intake.turns) < 2:
-            await asyncio.sleep(0)
+        await intake.holding(2)
         started = asyncio.get_running_loop().time()
 
     rest = await stream.content.read()
