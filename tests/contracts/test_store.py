@@ -8,7 +8,7 @@ import pytest
 
 from memory.base import Store
 from tests.contracts.columns import COLUMNS, Column
-from tests.contracts.store import AppendContract
+from tests.contracts.store import AppendContract, SessionContract
 
 
 @pytest.fixture(params=COLUMNS)
@@ -24,3 +24,7 @@ async def store(column: Column) -> AsyncIterator[Store]:
 
 class TestAppend(AppendContract):
     """Appending messages to a scope."""
+
+
+class TestSession(SessionContract):
+    """Sessions of a scope."""
