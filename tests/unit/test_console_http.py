@@ -13,34 +13,16 @@ from typing import Any
 import aiohttp
 import pytest
 
-from adapters.base import Address, AgentView, Receipt
+from adapters.base import Address, Receipt
 from adapters.console.adapter import ConsoleAdapter
-from adapters.errors import AdapterFault, UnknownTurn
-from config.channels.console import ConsoleSettings
+from adapters.errors import AdapterFault
 from config.settings import ServerSettings
+from tests.chat import LEDGER, console
 from tests.fakes import FakeIntake
 from tests.serving import serving
 
 TOKEN = "令牌 opensesame"
 PROXIED = ServerSettings(port=0, stop_s=2, trusted_proxies=("127.0.0.1",))
-
-
-class FakeExplains:
-    """One turn that can be explained, and two agents."""
-
-    async def explain(self, channel: str, turn_id: str, *, token: str) -> bytes:
-        if (channel, turn_id, token) != ("console", "7", "right"):
-            raise UnknownTurn("no such turn")
-        return b'{"turn": "7"}'
-
-    def agents(self, channel: str) -> tuple[AgentView, ...]:
-        return (AgentView(name="default", kind="demo"), AgentView(name="wise", kind="openai", model="gpt-5-mini"))
-
-
-def console(**settings: Any) -> ConsoleAdapter:
-    return ConsoleAdapter(
-        "console", settings=ConsoleSettings.model_validate(settings), explains=FakeExplains(), public_url=None
-    )
 
 
 @asynccontextmanager
@@ -230,11 +212,11 @@ async def test_the_page_learns_its_channel_and_agents() -> None:
 
 
 async def test_the_ledger_needs_the_turns_token() -> None:
-    """The right token opens the ledger; any other, or another turn, is the same 404."""
+    """The right token opens the ledger; any other is a 404."""
     async with page(console()) as client:
         async with client.get("/chat/turns/7/ledger?token=right") as response:
-            assert (200, {"turn": "7"}) == (response.status, await response.json())
-        for path in ("/chat/turns/7/ledger?token=wrong", "/chat/turns/7/ledger", "/chat/turns/8/ledger?token=right"):
+            assert (200, LEDGER) == (response.status, await response.json())
+        for path in ("/chat/turns/7/ledger?token=wrong", "/chat/turns/7/ledger", "/chat/turns/7/ledger?token="):
             async with client.get(path) as response:
                 assert response.status == 404
 
@@ -282,10 +264,8 @@ async def test_the_token_is_asked_once_and_remembered() -> None:
 
 async def test_behind_https_the_cookie_stays_there() -> None:
     """Where the public URL is https, the cookie is never sent in the clear."""
-    settings = ConsoleSettings.model_validate({"token": TOKEN})
-    adapter = ConsoleAdapter("console", settings=settings, explains=FakeExplains(), public_url="https://chat.example")
     async with (
-        page(adapter) as client,
+        page(console(token=TOKEN, public_url="https://chat.example")) as client,
         client.post(
             "/chat/token", data={"token": TOKEN}, headers={"Origin": "https://chat.example"}, allow_redirects=False
         ) as response,
