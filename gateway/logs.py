@@ -74,12 +74,11 @@ class LineFormatter(logging.Formatter):
         level, event = record.levelname.lower(), record.getMessage()
         if self._json:
             own = {"time": time, "level": level, "logger": record.name, "event": event}
-            line = _encode(own | extra | own)
+            fields = {name: msgspec.Raw(_encode(value)) for name, value in (own | extra | own).items()}
+            line = msgspec.json.encode(fields).decode()
         else:
-            fields = "".join(
-                f" {name}={value if isinstance(value, int) else _encode(value)}" for name, value in extra.items()
-            )
-            line = f"{time} {level:7} {record.name}: {_CONTROLS.sub(' ', event)}{fields}"
+            rest = "".join(f" {name}={_encode(value).decode()}" for name, value in extra.items())
+            line = _CONTROLS.sub(" ", f"{time} {level:7} {record.name}: {_writable(event)}{rest}")
         return self._mask.apply(line)
 
 
@@ -134,8 +133,13 @@ def _extra(record: logging.LogRecord) -> dict[str, object]:
     }
 
 
-def _encode(value: object) -> str:
+def _encode(value: object) -> bytes:
     try:
-        return msgspec.json.encode(value, enc_hook=str).decode()
-    except (TypeError, ValueError, UnicodeEncodeError, RecursionError):  # a log line is never worth an error
-        return msgspec.json.encode(repr(value).encode("utf-8", "backslashreplace").decode()).decode()
+        return msgspec.json.encode(value, enc_hook=str)
+    except (TypeError, ValueError, RecursionError):  # a log line is never worth an error
+        return msgspec.json.encode(_writable(repr(value)))
+
+
+def _writable(text: str) -> str:
+    """Escape lone surrogates, which no stream can take."""
+    return text.encode("utf-8", "backslashreplace").decode()

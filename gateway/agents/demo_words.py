@@ -64,7 +64,7 @@ _SOURCES: dict[Topic, tuple[str, ...]] = {
     ),
     "words_of": (
         r"\bwhat (did|has|have) (?P<x>.+?) (just )?(say|said|write|written|wrote)\b",
-        r"\bknow about (?P<y>.+)",
+        r"\byou know about (?P<y>.+)",
         r"(?P<z>.+?)(刚才|刚刚|之前|以前|都)?(说|写|讲)(了|过)?(什么|啥|哪些|些什么)",
     ),
 }

@@ -16,19 +16,22 @@ TRANSIENT = frozenset({408, 409, 425, 429})  # and every 5xx
 _WORD_FIELDS = ("code", "type", "param", "message", "detail", "details", "msg", "loc", "error", "errors", "object")
 _MAX_WORDS = 4_000
 
+# Codes first; then the words of vLLM, llama.cpp, xAI, OpenRouter, DeepSeek, LM Studio and Ollama, who share them; then
+# Anthropic and Mistral; Gemini and Kimi; Qwen, TGI; Zhipu and other Chinese services.
 _TOO_LONG = re.compile(
-    r"context_length_exceeded|exceed_context_size|model_context_window_exceeded|string_above_max_length"  # codes
-    r"|(maximum|max|exceed\w*|than) (the |its |model's |model )*(available |input |configured )?"  # OpenAI, vLLM,
-    r"(context|prompt) (length|size|window)"  # llama.cpp, xAI, OpenRouter, DeepSeek, LM Studio, newer Ollama
+    r"context_length_exceeded|exceed_context_size|model_context_window_exceeded|string_above_max_length|input_too_long"
+    r"|(maximum|max|exceed\w*|than) (the |its |model's |model )*(available |input |configured )?"
+    r"(context|prompt) (length|size|window)"
     r"|configured context size|context (window|length|size)( is)? (exceed|full|overflow)|context the overflows"
-    r"|(prompt|input|request)( \w+)? (is )?too (long|large)|input_too_long|too large for model"  # Anthropic, Mistral
-    r"|(exceed\w*) (the |model )*(maximum number of tokens|token limit|input limit)|token limit exceeded"  # Gemini, Kimi
-    r"|range of input length|reduce the length|too many (input )?tokens|tokens. \+ .max_new_tokens"  # Qwen, TGI
-    r"|(超出|超过|超长)[^。]{0,16}(长度|上下文|限制)|(prompt|输入|上下文)[^。]{0,12}(超长|过长)"  # Zhipu and others
+    r"|longer than the (maximum )?model"
+    r"|(prompt|input|request)( \w+)? (is )?too (long|large)|too large for model"
+    r"|exceed\w* (the |model )*(maximum number of tokens|token limit|input limit)|token limit exceeded"
+    r"|range of input length|reduce the length|too many (input )?tokens|tokens \+ .max_new_tokens"
+    r"|(超出|超过|超长)[^。]{0,16}(长度|上下文|限制)|(prompt|输入|上下文)[^。]{0,12}(超长|过长)"
 )
 _REQUEST_TOO_LARGE = re.compile(
-    r"request too large"
-)  # a 429 that no waiting cures: one prompt beyond a minute's tokens
+    "request too large"
+)  # as a 429 no waiting cures it: one prompt beyond a minute's tokens
 _NO_QUOTA = re.compile(r"insufficient_quota|insufficient[ _]balance|exceeded your current quota|billing|欠费|余额不足")
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 

@@ -16,7 +16,7 @@ class EventDecoder:
     def __init__(self) -> None:
         self._tail = b""  # a line whose end has not come yet
         self._data: list[bytes] = []  # the data lines of an event whose blank line has not come yet
-        self._size = 0
+        self._held = 0  # bytes in `_data`
         self._after_cr = False
 
     def feed(self, block: bytes) -> list[bytes]:
@@ -29,8 +29,7 @@ class EventDecoder:
         lines = (self._tail + block).splitlines()
         self._tail = b"" if block.endswith((b"\n", b"\r")) else lines.pop()
         events = self._events(lines)
-        self._size = self._size + len(block) if self._tail or self._data else 0
-        if self._size > MAX_EVENT_BYTES:
+        if self._held + len(self._tail) > MAX_EVENT_BYTES:
             raise AgentBroken(f"one event of the stream is larger than {MAX_EVENT_BYTES} bytes")
         return events
 
@@ -44,7 +43,9 @@ class EventDecoder:
         for line in lines:
             if line.startswith(b"data:"):
                 self._data.append(line[6:] if line.startswith(b"data: ") else line[5:])
+                self._held += len(line) + 1
             elif not line and self._data:
                 events.append(self._data[0] if len(self._data) == 1 else b"\n".join(self._data))
                 self._data.clear()
+                self._held = 0
         return events

@@ -1,0 +1,98 @@
+"""What is counted, in Prometheus' words."""
+
+from __future__ import annotations
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from gateway.inbox.base import Stats
+from gateway.metrics import Metrics
+
+
+def samples(metrics: Metrics) -> dict[tuple[str, ...], float]:
+    """Every sample, by name and label values in the order of the labels' names."""
+    families = text_string_to_metric_families(metrics.render().decode())
+    return {
+        (sample.name, *(sample.labels[name] for name in sorted(sample.labels))): sample.value
+        for family in families
+        for sample in family.samples
+    }
+
+
+@pytest.fixture
+def metrics() -> Metrics:
+    return Metrics(version="1.2.3")
+
+
+def test_times_of_a_turn(metrics: Metrics) -> None:
+    """First token, reply and delivery are histograms by channel (and agent), in seconds."""
+    metrics.first_token(0.2, channel="acme", agent="a")
+    metrics.replied(1.5, channel="acme", agent="a")
+    metrics.replied(2.5, channel="acme", agent="a")
+    metrics.delivered(2.0, channel="acme")
+
+    seen = samples(metrics)
+    assert 0.0 == seen["clew_first_token_seconds_bucket", "a", "acme", "0.1"]
+    assert 1.0 == seen["clew_first_token_seconds_bucket", "a", "acme", "0.25"]
+    assert (2.0, 4.0) == (
+        seen["clew_replied_seconds_count", "a", "acme"],
+        seen["clew_replied_seconds_sum", "a", "acme"],
+    )
+    assert 2.0 == seen["clew_delivered_seconds_sum", "acme"]
+
+
+def test_counts(metrics: Metrics) -> None:
+    """Turns by outcome and rule, agent errors by code, tokens, failures, deletions, waits, sends."""
+    metrics.turn_ended(channel="acme", agent="a", outcome="ignored", rule="not_addressed")
+    metrics.agent_failed(agent="a", code="agent_timeout")
+    metrics.tokens(agent="a", prompt=100, completion=7)
+    metrics.memory_part_failed("summary")
+    metrics.deleted("ledger", 12)
+    metrics.rate_limited(0.5, who="a")
+    metrics.send_ended(channel="acme", outcome="unknown")
+
+    seen = samples(metrics)
+    assert 1 == seen["clew_turns_total", "a", "acme", "ignored", "not_addressed"]
+    assert 1 == seen["clew_agent_errors_total", "a", "agent_timeout"]
+    assert (100, 7) == (seen["clew_tokens_total", "a", "prompt"], seen["clew_tokens_total", "a", "completion"])
+    assert 1 == seen["clew_memory_part_failures_total", "summary"]
+    assert 12 == seen["clew_retention_deleted_total", "ledger"]
+    assert (1, 0.5) == (
+        seen["clew_rate_limit_wait_seconds_count", "a"],
+        seen["clew_rate_limit_wait_seconds_sum", "a"],
+    )
+    assert 1 == seen["clew_sends_total", "acme", "unknown"]
+
+
+def test_the_queue(metrics: Metrics) -> None:
+    """The queue's numbers are those of the last sample; ages are in seconds, 0 when nothing waits, never below."""
+    metrics.sample(
+        Stats(waiting=3, running=2, oldest_waiting_ms=1_000, outbox_waiting=4, outbox_oldest_ms=9_000, dead=1),
+        now_ms=3_500,
+    )
+    seen = samples(metrics)
+    assert (3, 2, 2.5) == (seen["clew_inbox_waiting",], seen["clew_inbox_running",], seen["clew_inbox_oldest_seconds",])
+    assert (4, 0.0, 1) == (seen["clew_outbox_waiting",], seen["clew_outbox_oldest_seconds",], seen["clew_dead",])
+
+    metrics.sample(
+        Stats(waiting=0, running=0, oldest_waiting_ms=None, outbox_waiting=0, outbox_oldest_ms=None, dead=0),
+        now_ms=3_500,
+    )
+    assert 0.0 == samples(metrics)["clew_inbox_oldest_seconds",]
+
+
+def test_build_and_process(metrics: Metrics) -> None:
+    """The version and the process's own memory are there."""
+    seen = samples(metrics)
+
+    assert [name for name in seen if name[0] == "clew_build_info" and "1.2.3" in name]
+    assert seen["process_resident_memory_bytes",] > 1_000_000
+
+
+def test_two_gateways_in_one_process() -> None:
+    """There are no globals: each has figures of its own."""
+    one, other = Metrics(version="1"), Metrics(version="1")
+
+    one.memory_part_failed("facts")
+
+    assert ("clew_memory_part_failures_total", "facts") not in samples(other)
