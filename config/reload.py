@@ -32,14 +32,14 @@ Outcome = Configuration | InvalidSettings
 
 
 async def watch(
-    path: str | Path, environ: Mapping[str, str], *, current: Configuration | None = None
+    path: str | Path, environ: Mapping[str, str], *, current: Configuration
 ) -> AsyncGenerator[Outcome, None]:
     """Yield the settings each time they change, well within two seconds; `InvalidSettings` while they can't be used.
 
-    `current` is what the caller runs with, so that no change since its loading is missed; None: what the file says now.
-    What is yielded always differs from what was current or yielded before.
+    `current` is what the caller runs with, so that no change since its loading is missed. What is yielded always differs
+    from what was current or yielded before.
     """
-    last: Outcome = current if current is not None else await _load(path, environ)
+    last: Outcome = current
     files = _files(path, last)
     seen: dict[Path, bytes | None] | None = None  # nothing yet: the first look reads the file in any case
     while True:
@@ -100,7 +100,8 @@ def _folders(files: Iterable[Path]) -> dict[str, tuple[int, int] | None]:
 
 
 async def _looks(folders: Mapping[str, object]) -> AsyncGenerator[None, None]:
-    """Yield when something happened in one of the folders, and every `LOOK_MS` in any case."""
+    """Yield at once, when something happened in one of the folders, and every `LOOK_MS` in any case."""
+    yield
     try:
         events = awatch(
             *(folder for folder, identity in folders.items() if identity is not None),
