@@ -16,7 +16,8 @@ from standardwebhooks.webhooks import Webhook
 
 from adapters.errors import AdapterFault
 from adapters.problems import Problem, unavailable
-from adapters.webhook.identity import MAX_NAME_CHARS, MAX_SUBJECT_BYTES, Principal, usable_id, usable_text
+from adapters.strict import usable_id, usable_text
+from adapters.webhook.identity import MAX_NAME_CHARS, MAX_SUBJECT_BYTES, Principal
 from config.channels.webhook import JwtSettings
 
 logger = logging.getLogger(__name__)

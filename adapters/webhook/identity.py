@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -12,8 +11,6 @@ from adapters.problems import Problem
 
 MAX_NAME_CHARS = 200
 MAX_SUBJECT_BYTES = 255  # OpenID Connect Core 1.0, 2
-# Controls, line and paragraph separators and the byte order mark tear log lines apart and hide in what people see.
-_NOT_IN_IDS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,20 +25,6 @@ class Principal:
     name: str = ""
     groups: frozenset[str] | None = None
     delivery: str | None = None
-
-
-def usable_id(text: str) -> bool:
-    """Tell whether `text` can be an id: not empty, no control characters, valid Unicode."""
-    return bool(text) and not _NOT_IN_IDS.search(text) and usable_text(text)
-
-
-def usable_text(text: str) -> bool:
-    """Tell whether every store can keep `text`: no NUL, no lone surrogates."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return "\x00" not in text
 
 
 def sender_of(principal: Principal, *, claimed: str | None, name: str | None, tenant: str) -> Sender:
