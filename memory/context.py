@@ -46,7 +46,7 @@ def assemble(inputs: Inputs) -> tuple[Context, Ledger]:
     policy, frame, loaded, tokenizer = inputs.policy, inputs.frame, inputs.loaded, inputs.tokenizer
     labels, group = labels_for(frame.language), frame.chat_type == "group"
     rows, current, strays = _candidates(loaded, inputs.turn_id)
-    names = _names(loaded) if group or loaded.carried or loaded.observed else {}
+    names = names_in(loaded) if group or loaded.carried or loaded.observed else {}
     place = place_line(labels, frame.channel, frame.conversation, group=group)
     limit = policy.window_tokens - policy.output_tokens if frame.limit_tokens is None else frame.limit_tokens
     sections = [
@@ -114,7 +114,8 @@ def _candidates(loaded: Loaded, turn_id: int) -> tuple[list[Message], int, list[
     return rows, current, [_entry(row, "window", "out", SAME_TURN, row.tokens + MESSAGE_OVERHEAD) for row in strays]
 
 
-def _names(loaded: Loaded) -> dict[str, str]:
+def names_in(loaded: Loaded) -> dict[str, str]:
+    """Return the name to show for every account that may speak in the prompt."""
     people = [(row.user, row.speaker_name) for row in loaded.carried if row.role == "user"]
     people += [(row.user, row.speaker_name) for row in loaded.window if row.role == "user"]
     people += [(row.user, row.speaker_name) for row in loaded.observed]

@@ -1,0 +1,250 @@
+"""Makes a turn's prompt again from its ledger, its rows and its settings: to explain it, and to try it under others.
+
+A ledger holds ids and versions, so texts are fetched now: what was deleted since is gone here too, and is said to be.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from memory.base import Context, Ledger, LedgerEntry, Load, Loaded, Message, Owner, Store
+from memory.context import Inputs, assemble, names_in, prompt_digest
+from memory.key import decode_part
+from memory.policy import Policy
+from memory.tokens import Tokenizer
+
+_TALK = ("window", "message", "carried")
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry of the ledger with what stands behind it; `text` is empty where it is gone."""
+
+    section: str
+    ids: tuple[str, ...]
+    role: str  # system, user, assistant, memory
+    speaker: str
+    text: str
+    tokens: int
+    verdict: str
+    rule: str
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """What the model saw in a turn; encodes to JSON with ids as strings. `exact`: made again just now, the prompt has the
+    digest it had then."""
+
+    turn: str
+    agent: str
+    model: str
+    tokenizer: str
+    now_ms: int
+    session: str
+    revision: str
+    channel: str
+    conversation: str
+    chat_type: str
+    language: str
+    system: str  # "" where the settings of then are not known
+    exact: bool
+    budget: dict[str, int]
+    failed: tuple[str, ...]
+    notes: tuple[str, ...]
+    usage: dict[str, int]
+    entries: tuple[Candidate, ...]
+
+
+class Replay(msgspec.Struct, frozen=True, kw_only=True):
+    """A turn's prompt made again. `identical`: byte for byte the one of then. `difference`: lines for a person."""
+
+    context: Context
+    ledger: Ledger
+    identical: bool
+    difference: tuple[str, ...]
+
+
+async def explained(store: Store, ledger: Ledger, policy: Policy | None, *, tokenizer: Tokenizer) -> Explanation:
+    """Return the ledger with texts. `policy` None: its settings are not known, so the system block can't be shown."""
+    loaded = await _reloaded(store, ledger, policy or Policy())
+    context = None
+    if policy is not None and loaded.appended:
+        context, _ = assemble(_inputs(ledger, policy, loaded, tokenizer))
+    candidates = _Candidates(loaded)
+    return Explanation(
+        turn=str(ledger.turn_id),
+        agent=ledger.agent,
+        model=ledger.frame.model,
+        tokenizer=ledger.tokenizer,
+        now_ms=ledger.now_ms,
+        session=ledger.session_id,
+        revision=ledger.revision,
+        channel=ledger.frame.channel,
+        conversation=ledger.frame.conversation,
+        chat_type=ledger.frame.chat_type,
+        language=ledger.frame.language,
+        system=context.system if context else "",
+        exact=context is not None and prompt_digest(context) == ledger.prompt_digest,
+        budget=ledger.budget,
+        failed=ledger.failed,
+        notes=ledger.notes,
+        usage=ledger.usage,
+        entries=tuple(candidates.of(entry) for entry in ledger.entries),
+    )
+
+
+async def replayed(
+    store: Store,
+    ledger: Ledger,
+    policy: Policy,
+    was: Policy | None,
+    *,
+    tokenizer: Tokenizer,
+    tokenizer_then: Tokenizer,
+) -> Replay | None:
+    """Return the prompt under `policy`, and what differs from the ledger; with `was`, the policy of then, also line by
+    line. None: the message that was answered does not exist any more."""
+    loaded = await _reloaded(store, ledger, policy)
+    if not loaded.appended:
+        return None
+    context, now = assemble(_inputs(ledger, policy, loaded, tokenizer))
+    difference = [*_changed_values(ledger, now), *_changed_entries(ledger, now)]
+    if was is not None:
+        then, _ = assemble(_inputs(ledger, was, loaded, tokenizer_then))
+        if prompt_digest(then) != ledger.prompt_digest:
+            difference.append("rows have changed since: the prompt of then cannot be made again exactly")
+        difference += difflib.unified_diff(_lines(then), _lines(context), "then", "now", lineterm="", n=1)
+    identical = prompt_digest(context) == ledger.prompt_digest
+    return Replay(context=context, ledger=now, identical=identical, difference=tuple(difference))
+
+
+async def _reloaded(store: Store, ledger: Ledger, policy: Policy) -> Loaded:
+    """Fetch the rows the ledger names, and only those."""
+    frame = ledger.frame
+    owner = Owner(
+        scope_id=ledger.scope_id,
+        person_id=ledger.person_id,
+        namespace=policy.namespace,
+        chat_type=frame.chat_type,
+        private_in_group=policy.private_in_group,
+    )
+    talk = {
+        section: [(id_, e.version) for e in ledger.entries if e.section == section for id_ in e.ids]
+        for section in _TALK
+    }
+    window = await store.messages_by_id(owner, talk["window"]) if talk["window"] else ()
+    appended = await store.messages_by_id(owner, talk["message"])
+    carried: tuple[Message, ...] = ()
+    if frame.carried_scope_id is not None:
+        source = msgspec.structs.replace(owner, scope_id=frame.carried_scope_id)
+        carried = await store.messages_by_id(source, talk["carried"])
+    parts = Loaded()
+    ids = {section: _ids(ledger, section) for section in ("pinned", "profile", "summary", "facts", "observed")}
+    if any(ids.values()):
+        load = Load(owner=owner, now_ms=ledger.now_ms, page=1, observed=200, profile=200)
+        parts = await store.load(load, session_id=ledger.session_id)
+    return Loaded(
+        session_id=ledger.session_id,
+        appended=appended,
+        window=window,
+        carried=carried,
+        observed=tuple(row for row in parts.observed if row.id in ids["observed"]),
+        summary=parts.summary if parts.summary is not None and parts.summary.id in ids["summary"] else None,
+        facts=tuple(row for row in parts.facts if row.id in ids["facts"]),
+        pinned=tuple(row for row in parts.pinned if row.id in ids["pinned"]),
+        profile=tuple(row for row in parts.profile if row.id in ids["profile"]),
+        failed=ledger.failed,
+    )
+
+
+def _ids(ledger: Ledger, section: str) -> set[int]:
+    return {id_ for entry in ledger.entries if entry.section == section for id_ in entry.ids}
+
+
+def _inputs(ledger: Ledger, policy: Policy, loaded: Loaded, tokenizer: Tokenizer) -> Inputs:
+    return Inputs(
+        turn_id=ledger.turn_id,
+        scope_id=ledger.scope_id,
+        person_id=ledger.person_id,
+        revision=ledger.revision,
+        now_ms=ledger.now_ms,
+        policy=policy,
+        frame=ledger.frame,
+        loaded=loaded,
+        tokenizer=tokenizer,
+    )
+
+
+class _Candidates:
+    """Finds the row behind an entry."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        self._names = names_in(loaded)
+        self._messages = {row.id: row for row in (*loaded.carried, *loaded.window, *loaded.appended)}
+        self._texts = {
+            **{("pinned", row.id): ("", row.text) for row in loaded.pinned},
+            **{("profile", row.id): ("", row.text) for row in loaded.profile},
+            **{("facts", row.id): (row.speaker_name, f"{row.slot}: {row.value}") for row in loaded.facts},
+            **{("observed", row.id): (self._names[row.user], row.text) for row in loaded.observed},
+        }
+        if loaded.summary is not None:
+            self._texts["summary", loaded.summary.id] = ("", loaded.summary.text)
+
+    def of(self, entry: LedgerEntry) -> Candidate:
+        role, speaker, text = self._behind(entry)
+        return Candidate(
+            section=entry.section,
+            ids=tuple(map(str, entry.ids)),
+            role=role,
+            speaker=speaker,
+            text=text,
+            tokens=entry.tokens,
+            verdict=entry.verdict,
+            rule=entry.rule,
+        )
+
+    def _behind(self, entry: LedgerEntry) -> tuple[str, str, str]:
+        if not entry.ids:
+            return "system", "", ""
+        row = self._messages.get(entry.ids[0]) if entry.section in _TALK else None
+        if row is not None:
+            speaker = self._names[row.user] if row.role == "user" else decode_part(row.agent)
+            return row.role, speaker, row.text
+        speaker, text = self._texts.get((entry.section, entry.ids[0]), ("", ""))
+        return "memory", speaker, text
+
+
+def _changed_values(then: Ledger, now: Ledger) -> Iterator[str]:
+    if then.tokenizer != now.tokenizer:
+        yield f"tokenizer: {then.tokenizer} -> {now.tokenizer}"
+    for name in sorted(then.budget.keys() | now.budget.keys()):
+        before, after = then.budget.get(name, 0), now.budget.get(name, 0)
+        if before != after:
+            yield f"{name}: {before} -> {after} tokens"
+
+
+def _changed_entries(then: Ledger, now: Ledger) -> Iterator[str]:
+    """Compare row by row, in the order of then; the role has no row and shows in the budget."""
+    after = {(entry.section, entry.ids): entry for entry in now.entries}
+    for entry in then.entries:
+        other = after.get((entry.section, entry.ids))
+        if other is None:
+            yield f"{_named(entry)}: {_verdict(entry)} -> no longer kept"
+        elif entry.ids and _verdict(entry) != _verdict(other):
+            yield f"{_named(entry)}: {_verdict(entry)} -> {_verdict(other)}"
+
+
+def _named(entry: LedgerEntry) -> str:
+    return f"{entry.section} {','.join(map(str, entry.ids))}"
+
+
+def _verdict(entry: LedgerEntry) -> str:
+    return f"{entry.verdict} ({entry.rule}, {entry.tokens} tokens)"
+
+
+def _lines(context: Context) -> Sequence[str]:
+    lines = ["system:", *context.system.splitlines()]
+    for message in context.messages:
+        lines += [f"{message.role}:", *message.text.splitlines()]
+    return lines

@@ -1,0 +1,261 @@
+"""The memory facade: what the gateway calls. It hides stores, scopes' ids, summaries and counts (A04 to A07).
+
+A turn is `load_and_append`, then the agent, then `append`. The append is the law and raises; whatever of the load fails costs
+that part of that prompt and is named in the ledger, never the answer (A27 to A31).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from memory.base import AgentChange, Ledger, Load, Loaded, Message, Owner, SessionRule, Store
+from memory.context import assemble
+from memory.errors import StoreUnavailable
+from memory.fillers import asks_question, is_low_value
+from memory.ids import now_ms, session_id
+from memory.key import Scope
+from memory.policy import Policy
+from memory.replay import Explanation, Replay, explained, replayed
+from memory.tokens import MESSAGE_OVERHEAD, Tokenizers, estimate, needs_o200k
+from memory.turn import (
+    Incoming,
+    Prepared,
+    Reply,
+    TurnRequest,
+    closed,
+    inputs_of,
+    is_full,
+    load_of,
+    owner_of,
+    page_size,
+    prepared_of,
+    reply_row,
+    said_row,
+)
+
+logger = logging.getLogger(__name__)
+
+KEEP_OBSERVED = 200
+"""Background messages kept for a scope: the most that a room may show, so that replays find what was shown."""
+
+_SCOPES = 10_000  # remembered ids of scopes
+
+
+class Memory:
+    """Memory of all scopes on one store. Safe for many turns at once; the caller runs one turn of a scope at a time."""
+
+    def __init__(self, store: Store, *, tokenizers: Tokenizers, clock: Callable[[], int] = now_ms) -> None:
+        """`clock` gives milliseconds since 1970, UTC."""
+        self._store = store
+        self._tokenizers = tokenizers
+        self._clock = clock
+        self._scopes: dict[Scope, int] = {}
+
+    async def load_and_append(self, turn: TurnRequest) -> Prepared:
+        """Store what was said and return the prompt that answers it. Repeating it for the same turn stores nothing twice.
+
+        Raises `memory.errors.MemoryFault` when the messages can't be stored; nothing was answered then.
+        """
+        started = time.perf_counter()
+        now = self._clock()
+        scope_id = await self._scope_id(turn.scope, agent_change=turn.agent_change)
+        owner = owner_of(turn, scope_id)
+        pending = await self._question_pending(owner, turn)
+        loaded = await self._store.append_and_load(
+            scope_id,
+            [said_row(said, turn.policy, pending=pending) for said in turn.messages],
+            load_of(owner, turn.policy, now_ms=now),
+            turn_id=turn.turn_id,
+            session=SessionRule(fresh_id=session_id(), idle_ms=turn.policy.idle_ms, asked=turn.asked_session),
+            fence=turn.fence,
+        )
+        loaded = await self._filled(owner, loaded, turn.policy)
+        tokenizer = self._tokenizers.pick(turn.policy.tokenizer, turn.policy.model)
+        prepared = prepared_of(turn, inputs_of(turn, owner, loaded, now_ms=now, tokenizer=tokenizer))
+        _log_load(owner, loaded, prepared.ledger, seconds=time.perf_counter() - started)
+        if loaded.appended[0].created_ms == now:
+            return prepared
+        return msgspec.structs.replace(prepared, stored_reply=await self._stored_reply(owner, turn.turn_id))
+
+    async def load(self, scope: Scope, *, person_id: int | None, policy: Policy) -> Loaded:
+        """Return what memory holds for a scope now, without a turn. All parts failing is logged and gives an empty one."""
+        now = self._clock()
+        try:
+            scope_id = await self._scope_id(scope, agent_change="fresh")
+            owner = Owner(
+                scope_id=scope_id,
+                person_id=person_id,
+                namespace=policy.namespace,
+                chat_type=scope.chat_type,
+                private_in_group=policy.private_in_group,
+            )
+            return await self._filled(owner, await self._store.load(load_of(owner, policy, now_ms=now)), policy)
+        except StoreUnavailable:
+            logger.exception("memory could not be read", extra={"scope": str(scope)})
+            return Loaded(failed=("window", "observed", "summary", "facts", "pinned", "profile", "carried"))
+
+    def again(self, prepared: Prepared, *, policy: Policy | None = None, shorter: bool = False) -> Prepared:
+        """Return the turn with another prompt: by another agent's policy (a fallback), or at half the length, after the
+        model refused this one as too long. The ledger says so."""
+        inputs = prepared.inputs
+        if policy is not None:
+            frame = msgspec.structs.replace(inputs.frame, model=policy.model, reports_lookups=policy.reports_lookups)
+            tokenizer = self._tokenizers.pick(policy.tokenizer, policy.model)
+            notes = (*inputs.notes, f"answered by {policy.agent}")
+            inputs = msgspec.structs.replace(inputs, policy=policy, frame=frame, tokenizer=tokenizer, notes=notes)
+        if shorter:
+            frame = msgspec.structs.replace(inputs.frame, limit_tokens=max(1, prepared.context.tokens // 2))
+            notes = (*inputs.notes, "context refused: trimmed harder once")
+            inputs = msgspec.structs.replace(inputs, frame=frame, notes=notes)
+        context, ledger = assemble(inputs)
+        return msgspec.structs.replace(prepared, inputs=inputs, context=context, ledger=ledger)
+
+    async def append(self, prepared: Prepared, reply: Reply, *, fence: int, notes: Sequence[str] = ()) -> Message:
+        """Store the reply and the turn's ledger, in one transaction, and return the reply as stored.
+
+        Repeatable: the first one stored stands. Raises `memory.errors.MemoryFault`.
+        """
+        turn = prepared.turn
+        (message,) = await self._store.append(
+            prepared.ledger.scope_id,
+            [reply_row(turn, reply)],
+            turn_id=turn.turn_id,
+            session=SessionRule(fresh_id=session_id(), idle_ms=turn.policy.idle_ms),
+            now_ms=self._clock(),
+            fence=fence,
+            ledger=closed(prepared.ledger, reply.usage, notes),
+        )
+        self._calibrate(prepared, reply.usage.get("prompt", 0))
+        return message
+
+    async def record(
+        self, prepared: Prepared, *, usage: dict[str, int] | None = None, notes: Sequence[str] = ()
+    ) -> None:
+        """Store the ledger of a turn that got no reply. Never raises for the store: the failure is logged."""
+        try:
+            await self._store.save_ledger(closed(prepared.ledger, usage or {}, notes))
+        except StoreUnavailable:
+            logger.exception("ledger not stored", extra={"turn": prepared.turn.turn_id})
+
+    async def observe(self, scope: Scope, said: Incoming, *, agent_change: AgentChange = "fresh") -> None:
+        """Keep group talk that nobody asked to answer, as background."""
+        await self._store.observe(
+            await self._scope_id(scope, agent_change=agent_change),
+            said.key,
+            event_id=said.event_id,
+            text=said.text,
+            speaker_name=said.speaker_name,
+            tokens=estimate(said.text),
+            now_ms=self._clock(),
+            keep=KEEP_OBSERVED,
+            platform_message_id=said.platform_message_id,
+        )
+
+    async def edit(self, scope: Scope, platform_message_id: str, *, text: str) -> bool:
+        """Give a message a new text. False: no such message. Never a filler from then on: somebody cared to mend it."""
+        scope_id = await self._scope_id(scope, agent_change="fresh")
+        now = self._clock()
+        return await self._store.edit(
+            scope_id, platform_message_id, text=text, tokens=estimate(text), low_value=False, now_ms=now
+        )
+
+    async def delete(self, scope: Scope, platform_message_id: str) -> bool:
+        """Take a message's text out of memory, in every version. False: no such message."""
+        scope_id = await self._scope_id(scope, agent_change="fresh")
+        return await self._store.delete(scope_id, platform_message_id, now_ms=self._clock())
+
+    async def end_session(self, scope: Scope, *, agent_change: AgentChange = "fresh") -> bool:
+        """End the scope's session (`/new`); it is kept. False: none was active."""
+        scope_id = await self._scope_id(scope, agent_change=agent_change)
+        return await self._store.end_session(scope_id, now_ms=self._clock())
+
+    async def ledger(self, turn_id: int) -> Ledger | None:
+        """Return a turn's ledger: with its revision, agent and frame (place) the turn's settings can be found again."""
+        return await self._store.ledger(turn_id)
+
+    async def explain(self, turn_id: int, policy: Policy | None) -> Explanation | None:
+        """Return what the model saw in a turn, with texts fetched now. `policy` is the one it was made by; None where its
+        settings are not known any more: then there is no system block to show. None: no ledger is kept."""
+        ledger = await self._store.ledger(turn_id)
+        if ledger is None:
+            return None
+        return await explained(self._store, ledger, policy, tokenizer=await self._tokenizers.named(ledger.tokenizer))
+
+    async def replay(self, turn_id: int, policy: Policy, *, was: Policy | None = None) -> Replay | None:
+        """Make a turn's prompt again by `policy`, from the rows it was made from; `was` is the policy of then, for a
+        comparison line by line. None: no ledger is kept."""
+        ledger = await self._store.ledger(turn_id)
+        if ledger is None:
+            return None
+        same_counting = was is None or (was.tokenizer, was.model) == (policy.tokenizer, policy.model)
+        tokenizer = await self._tokenizers.named(ledger.tokenizer)
+        other = tokenizer if same_counting else self._tokenizers.pick(policy.tokenizer, policy.model)
+        return await replayed(self._store, ledger, policy, was, tokenizer=other, tokenizer_then=tokenizer)
+
+    async def _scope_id(self, scope: Scope, *, agent_change: AgentChange) -> int:
+        known = self._scopes.get(scope)
+        if known is not None:
+            return known
+        row = await self._store.open_scope(scope, now_ms=self._clock(), agent_change=agent_change)
+        while len(self._scopes) >= _SCOPES:
+            del self._scopes[next(iter(self._scopes))]
+        self._scopes[scope] = row.id
+        return row.id
+
+    async def _question_pending(self, owner: Owner, turn: TurnRequest) -> bool:
+        """Say whether a filler would answer something. Looked up only where one is said: most messages are none."""
+        fillers = turn.policy.fillers
+        if not any(is_low_value(said.text, pending_question=False, extra=fillers) for said in turn.messages):
+            return False
+        try:
+            loaded = await self._store.load(Load(owner=owner, now_ms=self._clock(), page=10))
+        except StoreUnavailable:
+            return True  # keeping a filler too many loses nothing
+        replies = [row for row in loaded.window if row.role == "assistant"]
+        return "window" in loaded.failed or bool(replies and asks_question(replies[-1].text))
+
+    async def _filled(self, owner: Owner, loaded: Loaded, policy: Policy) -> Loaded:
+        """Read older pages while fillers leave the window unfilled, within the candidates allowed."""
+        window, more, failed = loaded.window, loaded.more, loaded.failed
+        while more and len(window) < policy.candidates and not is_full(window, policy):
+            limit = min(policy.candidates - len(window), page_size(policy))
+            try:
+                page = await self._store.older(owner, session_id=loaded.session_id, before_id=window[0].id, limit=limit)
+            except StoreUnavailable:
+                logger.exception("older messages could not be read", extra={"scope": owner.scope_id})
+                failed, more = (*failed, "window"), False
+                break
+            window, more = page + window, len(page) == limit
+        if window is loaded.window:
+            return loaded
+        return msgspec.structs.replace(loaded, window=window, more=more, failed=failed)
+
+    async def _stored_reply(self, owner: Owner, turn_id: int) -> str | None:
+        rows = await self._store.turn_messages(owner, turn_id)
+        return next((row.text for row in rows if row.role == "assistant"), None)
+
+    def _calibrate(self, prepared: Prepared, reported: int) -> None:
+        policy = prepared.inputs.policy
+        if reported and not needs_o200k(policy.tokenizer, policy.model):
+            texts = (prepared.context.system, *(message.text for message in prepared.context.messages))
+            estimated = sum(estimate(text) + MESSAGE_OVERHEAD for text in texts)
+            self._tokenizers.calibration.observe(policy.model, estimated=estimated, reported=reported)
+
+
+def _log_load(owner: Owner, loaded: Loaded, ledger: Ledger, *, seconds: float) -> None:
+    """A26's line; a part that failed is an error that somebody should look at (A27)."""
+    values = {
+        "turn": ledger.turn_id,
+        "scope": owner.scope_id,
+        "person": owner.person_id,
+        "summary": loaded.summary is not None,
+        "messages": len(loaded.window),
+        "ms": round(seconds * 1000, 2),
+    }
+    logger.debug("memory loaded", extra=values)
+    if loaded.failed:
+        logger.error("parts of memory could not be read", extra={**values, "failed": list(loaded.failed)})
