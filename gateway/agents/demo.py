@@ -24,6 +24,14 @@ _WIDE = r"\u2e80-\ua4cf\uf900-\ufaff\uff00-\uffef"
 _PIECES = re.compile(rf"[{_WIDE}][\ufe00-\ufe0f\U000e0100-\U000e01ef]*|[^\s{_WIDE}]+\s*|\s+")
 
 
+# The system block's sections, as `memory/sections.py` writes them: a label line, then items that can't close the tag.
+_SECTION = re.compile(r'<memory section="(\w+)">\n[^\n]*\n(.*?)\n</memory>', re.S)
+_SPOKEN = re.compile(r"^\[([^\[\]\n]+)\]: (.+)$", re.M)
+_KEPT = re.compile(r"^- (.+)$", re.M)
+ABOUT_THE_ASKER = frozenset({"pinned", "profile"})  # sections that hold nothing of anybody else
+TALK_AROUND = frozenset({"carried", "observed"})
+
+
 class DemoAgent:
     """Answers from the context alone. `pace_s` lies between two pieces of the reply, so that streaming can be seen."""
 
@@ -58,9 +66,14 @@ class Utterance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What the demo agent sees: everything said before the question, oldest first, and the question."""
+    """What the demo agent sees: everything said before the question, oldest first, and the question.
+
+    `around` was said outside the messages (observed, carried from another agent); `kept` is known of the asker.
+    """
 
     before: tuple[Utterance, ...]
+    around: tuple[Utterance, ...]
+    kept: tuple[str, ...]
     question: Utterance
     language: str
 
@@ -95,13 +108,19 @@ def reply(context: Context, *, language: str, drawer: bool) -> str:
 def _view(context: Context, *, language: str) -> View:
     said: list[Utterance] = []
     for message in context.messages:
-        if message.role == "assistant":
-            said.append(Utterance(speaker=None, text=message.text))
-        elif message.said:
-            said.extend(Utterance(speaker=one.speaker, text=one.text) for one in message.said)
-        else:
-            said.append(Utterance(speaker="", text=message.text))
-    return View(before=tuple(said[:-1]), question=said[-1], language="zh" if language == "zh" else "en")
+        # `said` holds what was said, without the marks that the message puts before it for a model.
+        for speaker, text in [(one.speaker, one.text) for one in message.said] or [("", message.text)]:
+            said.append(Utterance(speaker=speaker if message.role == "user" else None, text=text))
+    sections = [(found[1], found[2]) for found in _SECTION.finditer(context.system)]
+    spoken = [mark for name, text in sections if name in TALK_AROUND for mark in _SPOKEN.finditer(text)]
+    kept = [line[1] for name, text in sections if name in ABOUT_THE_ASKER for line in _KEPT.finditer(text)]
+    return View(
+        before=tuple(said[:-1]),
+        around=tuple(Utterance(speaker=mark[1], text=mark[2]) for mark in spoken),
+        kept=tuple(kept),
+        question=said[-1],
+        language="zh" if language == "zh" else "en",
+    )
 
 
 def _topic(question: str) -> tuple[Topic | None, str]:
@@ -132,17 +151,20 @@ def _answer(view: View, topic: Topic, about: str) -> str:
         return view.text("your_words", quote=_quote(replies[-1].text)) if replies else view.text("no_reply")
     if topic == "self":
         return view.text("self")
+    if topic == "about_me":
+        known = [*view.kept, *(said.text for said in view.mine)]
+        return view.text("about_me", list=_listed(known)) if known else view.text("nothing_about_me")
     if not view.mine:
-        return view.text("nothing_about_me" if topic == "about_me" else "no_words")
+        return view.text("no_words")
     if topic in ("first_words", "last_words"):
         return view.text(topic, quote=_quote(view.mine[0 if topic == "first_words" else -1].text))
-    return view.text(topic, list=_listed(view.mine))
+    return view.text(topic, list=_listed([said.text for said in view.mine]))
 
 
 def _who_said(view: View, about: str) -> str:
     """Name the speaker of the newest message that holds `about`; of "that" and the like, of the newest one there is."""
     wanted = "" if about in THAT else about
-    for said in reversed(view.people):
+    for said in reversed((*view.around, *view.people)):
         if wanted in said.text.casefold():
             return view.text("said_by", speaker=_speaker(view, said), quote=_quote(said.text))
     return view.text("nobody_said")
@@ -152,9 +174,9 @@ def _words_of(view: View, name: str) -> str:
     if name in EVERYBODY and view.people:
         lines = [view.text("said_by", speaker=_speaker(view, said), quote=_quote(said.text)) for said in view.people]
         return "\n".join(lines[-MAX_LISTED:])
-    theirs = [said for said in view.people if said.speaker and said.speaker.casefold() == name]
+    theirs = [said for said in (*view.around, *view.people) if said.speaker and said.speaker.casefold() == name]
     if theirs:
-        return view.text("words_of", speaker=theirs[-1].speaker, list=_listed(theirs))
+        return view.text("words_of", speaker=theirs[-1].speaker, list=_listed([said.text for said in theirs]))
     names = _names(view)
     seen = view.text("people", names=view.text("comma").join(names)) if names else view.text("alone")
     return view.text("unknown_name", speaker=_quote(name)) + view.text("space") + seen
@@ -162,15 +184,15 @@ def _words_of(view: View, name: str) -> str:
 
 def _names(view: View) -> list[str]:
     """Return who speaks in view, in order of appearance; empty in private talk."""
-    return list(dict.fromkeys(said.speaker for said in (*view.people, view.question) if said.speaker))
+    return list(dict.fromkeys(said.speaker for said in (*view.around, *view.people, view.question) if said.speaker))
 
 
 def _speaker(view: View, said: Utterance) -> str:
     return said.speaker if said.speaker and said.speaker != view.question.speaker else view.text("you")
 
 
-def _listed(said: Sequence[Utterance]) -> str:
-    return "\n".join(f"- {_quote(one.text)}" for one in said[-MAX_LISTED:])
+def _listed(texts: Sequence[str]) -> str:
+    return "\n".join(f"- {_quote(text)}" for text in texts[-MAX_LISTED:])
 
 
 def _quote(text: str) -> str:
