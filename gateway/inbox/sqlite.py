@@ -152,13 +152,13 @@ class SqliteInbox:
         now_ms: int,
     ) -> None:
         reply = Reply(
-            event_ids=tuple(event_ids),
+            event_ids=event_ids,
             turn_id=turn_id,
             channel=channel,
             queue=queue,
             address=address,
             text=text,
-            chunks=tuple(chunks),
+            chunks=chunks,
             failed=failed,
             lane=lane,
             fence=fence,

@@ -53,8 +53,8 @@ def find(db: sqlite3.Connection, event_id: int) -> Event | None:
 def of_turn(db: sqlite3.Connection, turn_id: int) -> list[Event]:
     """Return the turn's events in order of acceptance."""
     rows = db.execute(
-        f"SELECT {EVENT_COLUMNS} FROM inbox_events WHERE id = :turn AND turn_id = :turn"
-        f" UNION ALL SELECT {EVENT_COLUMNS} FROM inbox_events WHERE turn_id = :turn AND turn_id <> id ORDER BY id",
+        f"SELECT {EVENT_COLUMNS} FROM inbox_events"
+        " WHERE id = :turn AND turn_id = id OR turn_id = :turn AND turn_id <> id ORDER BY seq",
         {"turn": turn_id},
     ).fetchall()
     return [event_of(row) for row in rows]

@@ -1,0 +1,278 @@
+"""Inbox and outbox on PostgreSQL, for any number of instances.
+
+The server does the locking, the durability and the clock of leases; ours is the shape of the tables and the batches: calls of
+one kind that wait together go in one statement (`engines.md` A.1, A.8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from types import TracebackType
+
+from psycopg import AsyncConnection, Error
+from psycopg_pool import AsyncConnectionPool
+
+from gateway.errors import StoreBusy
+from gateway.inbox import postgres_events as events
+from gateway.inbox import postgres_outbox as outbox
+from gateway.inbox.base import Accepted, Chunk, Claim, Event, NewEvent, Outcome, Stats
+from gateway.inbox.batch import RETRY_AFTER_S, GroupCommit
+from gateway.inbox.changes import Changes
+from gateway.inbox.postgres_events import Arrival, Connection, Finish, Release, Start
+from gateway.inbox.postgres_member import Member
+from gateway.inbox.rows import Reply, Settlement, dedupe_digests, storable
+from gateway.inbox.schema import VERSION, VERSION_TABLE, pending, scripts
+
+MIGRATING = 0x436C6578  # advisory lock: one starter changes the schema, the others wait
+
+# A queue's statistics are always stale: plans are made once, and never scan what has an index (`engines.md` A.8, 4).
+_PLANS = (
+    "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET jit = off; SET statement_timeout = {ms}"
+)
+
+_PASSING = frozenset(
+    {"08", "25", "40", "53", "55", "57", "58"}
+)  # classes of SQLSTATE that say nothing about the statement
+
+
+class PostgresInbox:
+    """Implements `Inbox` and `Outbox`; `async with` opens and closes it. Leaving hands all held lanes to the others."""
+
+    def __init__(
+        self, dsn: str, *, pool_size: int, timeout_s: float, lease_s: float, poll_s: float, accept_max: int
+    ) -> None:
+        """`timeout_s` bounds one statement and the wait for a connection; leases last `lease_s` without renewal, by the
+        server's clock; `poll_s` is the time between two looks for what no signal told; `accept_max` messages may wait."""
+        self._timeout_s = timeout_s
+        self._lease_s = lease_s
+        self._accept_max = accept_max
+        self._changes = Changes(poll_s=poll_s)
+        self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
+            dsn,
+            connection_class=AsyncConnection,
+            kwargs={"autocommit": True},
+            min_size=2,
+            max_size=pool_size,
+            open=False,
+            configure=self._configure,
+            timeout=timeout_s,
+            name="queues",
+        )
+        self._member = Member(
+            dsn, pool=self._pool, changes=self._changes, lease_s=lease_s, poll_s=poll_s, timeout_s=timeout_s
+        )
+        self._accept = GroupCommit(self._accept_batch, name="accept")
+        self._start = GroupCommit(self._start_batch, name="start")
+        self._finish = GroupCommit(self._finish_batch, name="finish")
+        self._release = GroupCommit(self._release_batch, name="release")
+        self._put = GroupCommit(self._put_batch, name="put")
+        self._settle = GroupCommit(self._settle_batch, name="receipts")
+        self._opened = AsyncExitStack()
+
+    async def __aenter__(self) -> PostgresInbox:
+        async with AsyncExitStack() as opened:
+            with translated():
+                await opened.enter_async_context(self._pool)
+                await self._pool.wait(self._timeout_s)
+                await self._migrate()
+                await opened.enter_async_context(self._member)
+            for group in (self._accept, self._start, self._finish, self._release, self._put, self._settle):
+                await opened.enter_async_context(group)
+            self._opened = opened.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        await self._opened.aclose()
+
+    # --- the inbox
+
+    async def accept(self, event: NewEvent, *, lane: str, dedupe_ids: Sequence[str]) -> Accepted:
+        waits = event.kind == "message" and event.outcome is None
+        if waits and self._member.backlog + len(self._accept) >= self._accept_max:
+            raise StoreBusy(f"{self._accept_max} messages wait already", retry_after_s=RETRY_AFTER_S)
+        return await self._accept(Arrival(event, lane, dedupe_digests(event.channel, dedupe_ids)))
+
+    async def claim(self, n: int) -> list[Claim]:
+        async with self._connection() as db:
+            return await events.claim(db, n, owner=self._member.id, lease_s=self._lease_s)
+
+    async def renew(self, claims: Sequence[Claim]) -> list[Claim]:
+        async with self._connection() as db:
+            return await events.renew(db, claims, owner=self._member.id, lease_s=self._lease_s)
+
+    async def waiting(self, lane: str, *, limit: int = 100) -> list[Event]:
+        async with self._connection() as db:
+            return await events.waiting(db, lane, limit=limit)
+
+    async def start(self, ids: Sequence[int], *, turn_id: int, lane: str, fence: int) -> list[int]:
+        return await self._start(Start(ids, turn_id, lane, fence))
+
+    async def finish(self, ids: Sequence[int], outcome: Outcome, *, lane: str, fence: int | None) -> None:
+        await self._finish(Finish(ids, outcome, lane, fence))
+
+    async def release(self, claim: Claim, *, hand_over: bool = False) -> bool:
+        return await self._release(Release(claim, hand_over))
+
+    async def changed(self, after: int) -> int:
+        return await self._changes.wait(after)
+
+    async def event(self, event_id: int) -> Event | None:
+        async with self._connection() as db:
+            return await events.find(db, event_id)
+
+    async def turn_events(self, turn_id: int) -> list[Event]:
+        async with self._connection() as db:
+            return await events.of_turn(db, turn_id)
+
+    async def note_session(self, ids: Sequence[int], session: str) -> None:
+        async with self._connection() as db:
+            await events.note_session(db, ids, storable(session))
+
+    async def controls(self) -> list[Event]:
+        async with self._connection() as db:
+            return await events.take_controls(db, owner=self._member.id)
+
+    async def stats(self) -> Stats:
+        async with self._connection() as db:
+            return await events.stats(db)
+
+    async def purge(self, *, before_ms: int, dedupe_before_ms: int, limit: int) -> int:
+        async with self._connection() as db:
+            return await events.purge(db, before_ms=before_ms, dedupe_before_ms=dedupe_before_ms, limit=limit)
+
+    # --- the outbox
+
+    async def put(
+        self,
+        event_ids: Sequence[int],
+        *,
+        turn_id: int,
+        channel: str,
+        queue: str,
+        address: bytes,
+        text: str,
+        chunks: Sequence[str],
+        failed: Outcome | None,
+        lane: str,
+        fence: int,
+        now_ms: int,
+    ) -> None:
+        reply = Reply(
+            event_ids=event_ids,
+            turn_id=turn_id,
+            channel=channel,
+            queue=queue,
+            address=address,
+            text=text,
+            chunks=chunks,
+            failed=failed,
+            lane=lane,
+            fence=fence,
+            now_ms=now_ms,
+        )
+        await self._put(reply)
+
+    async def reply(self, turn_id: int) -> str | None:
+        async with self._connection() as db:
+            return await outbox.reply_text(db, turn_id)
+
+    async def due(self, *, now_ms: int, limit: int) -> list[Chunk]:
+        if limit <= 0:
+            return []
+        async with self._connection() as db:
+            return await outbox.take_due(db, now_ms=now_ms, limit=limit, owner=self._member.id)
+
+    async def next_due_ms(self) -> int | None:
+        async with self._connection() as db:
+            return await outbox.next_due_ms(db)
+
+    async def sent(self, chunk: Chunk, *, message_id: str | None, now_ms: int) -> bool:
+        return await self._settle(Settlement(chunk=chunk, state="sent", message_id=message_id, now_ms=now_ms))
+
+    async def unknown(self, chunk: Chunk, *, error: str, now_ms: int) -> bool:
+        return await self._settle(Settlement(chunk=chunk, state="unknown", error=error, now_ms=now_ms))
+
+    async def retry(self, chunk: Chunk, *, due_ms: int, error: str) -> None:
+        await self._settle(Settlement(chunk=chunk, state="waiting", due_ms=due_ms, error=error))
+
+    async def dead(self, chunk: Chunk, *, error: str, now_ms: int) -> None:
+        await self._settle(Settlement(chunk=chunk, state="dead", error=error, now_ms=now_ms))
+
+    # --- batches
+
+    async def _accept_batch(self, batch: Sequence[Arrival]) -> Sequence[Accepted]:
+        async with self._connection() as db:
+            results = await events.accept(db, batch, owner=self._member.id)
+        arrived = sum(result.verdict == "accepted" and result.event.state == "accepted" for result in results)
+        self._member.backlog += arrived
+        self._changed()
+        return results
+
+    async def _start_batch(self, batch: Sequence[Start]) -> Sequence[list[int] | Exception]:
+        async with self._connection() as db:
+            results = await events.start(db, batch, owner=self._member.id)
+        self._member.backlog -= sum(len(result) for result in results if isinstance(result, list))
+        return results
+
+    async def _finish_batch(self, batch: Sequence[Finish]) -> Sequence[Exception | None]:
+        async with self._connection() as db:
+            return await events.finish(db, batch, owner=self._member.id)
+
+    async def _release_batch(self, batch: Sequence[Release]) -> Sequence[bool]:
+        async with self._connection() as db:
+            results = await events.release(db, batch, owner=self._member.id)
+        if any(job.hand_over for job in batch):
+            self._changed()
+        return results
+
+    async def _put_batch(self, batch: Sequence[Reply]) -> Sequence[Exception | None]:
+        async with self._connection() as db:
+            results = await outbox.put(db, batch, owner=self._member.id)
+        self._changed()
+        return results
+
+    async def _settle_batch(self, batch: Sequence[Settlement]) -> Sequence[bool]:
+        async with self._connection() as db:
+            results = await outbox.settle(db, batch, owner=self._member.id)
+        self._changes.ring()
+        return results
+
+    def _changed(self) -> None:
+        self._changes.ring()
+        self._member.tell()
+
+    # --- connections
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[Connection]:
+        with translated():
+            async with self._pool.connection() as db:
+                yield db
+
+    async def _configure(self, db: Connection) -> None:
+        await db.execute(_PLANS.format(ms=round(self._timeout_s * 1000)))
+
+    async def _migrate(self) -> None:
+        async with self._pool.connection() as db, db.transaction():
+            await db.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATING,))
+            await db.execute(VERSION_TABLE)
+            cursor = await db.execute(VERSION)
+            ((applied,),) = await cursor.fetchall()
+            for version, statements in pending(scripts("postgres"), applied=applied):
+                for statement in statements:
+                    await db.execute(statement)
+                await db.execute("INSERT INTO queue_schema (version) VALUES (%s)", (version,))
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Raise `StoreBusy` for what passes: the server away, too slow, or at odds with another transaction."""
+    try:
+        yield
+    except Error as exc:
+        if exc.sqlstate is not None and exc.sqlstate[:2] not in _PASSING:
+            raise
+        raise StoreBusy(f"PostgreSQL: {type(exc).__name__}", retry_after_s=RETRY_AFTER_S) from exc

@@ -1,0 +1,199 @@
+"""What an instance does to be one of many on the same queues: show that it lives, hear the others, take over from the dead.
+
+Two signs of life. The lease on its row, renewed at every look: a process that hangs lets it run out. The advisory lock on its
+listening connection: the server drops it as soon as a killed process's socket closes, which takes two looks to notice instead
+of a whole lease (two, so that a reconnecting instance is not buried). Either sign missing gives its lanes away; should it live
+after all, the fences keep it from writing.
+
+Needs a session of its own on the server, so no transaction-pooling proxy between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from types import TracebackType
+
+from psycopg import AsyncConnection, Error
+from psycopg_pool import AsyncConnectionPool
+
+from gateway.inbox.changes import Changes
+from gateway.inbox.postgres_events import Connection
+
+logger = logging.getLogger(__name__)
+
+LOCKS = 0x436C6577  # "Clew": the advisory locks of this class are instances' lives
+BELL = "clew_queue"
+
+# Lanes and queues are passed over while somebody writes to them; the next look gets them.
+_FREE_LANES = """
+UPDATE inbox_lanes SET owner = NULL WHERE lane IN (
+  SELECT lane FROM inbox_lanes l WHERE owner IS NOT NULL AND (lease_until < clock_timestamp()
+    OR NOT EXISTS (SELECT 1 FROM inbox_instances i WHERE i.id = l.owner))
+  ORDER BY lane FOR UPDATE SKIP LOCKED)"""
+
+_FREE_QUEUES = """
+UPDATE outbox_queues SET owner = NULL WHERE (channel, queue) IN (
+  SELECT channel, queue FROM outbox_queues q WHERE owner IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM inbox_instances i WHERE i.id = q.owner)
+  ORDER BY channel, queue FOR UPDATE SKIP LOCKED)"""
+
+_SILENT = """
+SELECT id FROM inbox_instances WHERE id <> %(me)s AND id::oid NOT IN (
+  SELECT objid FROM pg_locks WHERE locktype = 'advisory' AND classid = %(locks)s::oid AND granted
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))"""
+
+
+_WAITING = "SELECT count(*) FROM inbox_events WHERE state = 'accepted' AND kind = 'message'"
+
+
+class Member:
+    """This instance among the others; `async with` joins and leaves. `id` changes if the others gave it up for dead."""
+
+    id: int
+
+    def __init__(
+        self,
+        dsn: str,
+        *,
+        pool: AsyncConnectionPool[Connection],
+        changes: Changes,
+        lease_s: float,
+        poll_s: float,
+        timeout_s: float,
+    ) -> None:
+        """`changes` is rung for what others did; `poll_s` is the time between two looks at them."""
+        self._dsn = dsn
+        self._pool = pool
+        self._changes = changes
+        self._lease_s = lease_s
+        self._poll_s = poll_s
+        self._timeout_s = min(timeout_s, lease_s / 3)
+        self._locked = False
+        self._silent: set[int] = set()
+        self._alone = True
+        self._news = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+        self.backlog = 0
+        """Messages not yet started, on all instances: as counted at the last look, kept up with by who knows better."""
+
+    async def __aenter__(self) -> Member:
+        listener = await self._connect()
+        await self._join(listener)
+        self._tasks = [
+            asyncio.create_task(self._live(listener), name="queue-listener"),
+            asyncio.create_task(self._ring_others(), name="queue-bell"),
+        ]
+        for task in self._tasks:
+            task.add_done_callback(self._ended)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        try:
+            async with self._pool.connection(self._timeout_s) as db:
+                await db.execute("DELETE FROM inbox_instances WHERE id = %s", (self.id,))
+                await db.execute(_FREE_LANES)
+                await db.execute(_FREE_QUEUES)
+                await db.execute("SELECT pg_notify(%s, '')", (BELL,))
+        except Error:
+            logger.warning("left without a word; others take over when the lease ends", exc_info=True)
+
+    def tell(self) -> None:
+        """Let the other instances know of a change, soon; many calls make one message."""
+        self._news.set()
+
+    async def _connect(self) -> Connection:
+        async with asyncio.timeout(self._timeout_s):
+            db = await AsyncConnection.connect(self._dsn, autocommit=True)
+            await db.execute(f"LISTEN {BELL}")
+        self._locked = False
+        return db
+
+    async def _join(self, db: Connection) -> None:
+        async with asyncio.timeout(self._timeout_s):
+            cursor = await db.execute(
+                "INSERT INTO inbox_instances (lease_until) VALUES (clock_timestamp() + make_interval(secs => %s))"
+                " RETURNING id",
+                (self._lease_s,),
+            )
+            ((self.id,),) = await cursor.fetchall()
+            self._locked = False
+            await self._look(db)
+
+    async def _live(self, db: Connection) -> None:
+        while True:
+            try:
+                async with db:
+                    await self._listen(db)
+            except (Error, OSError, TimeoutError):
+                logger.warning("lost the database", exc_info=True)
+            db = await self._reconnect()
+
+    async def _listen(self, db: Connection) -> None:
+        while True:
+            async for note in db.notifies(timeout=self._poll_s):
+                if note.payload != str(self.id):
+                    self._changes.ring()
+            async with asyncio.timeout(self._timeout_s):
+                await self._look(db)
+
+    async def _reconnect(self) -> Connection:
+        while True:
+            try:
+                db = await self._connect()
+                await self._pool.check()  # its idle connections died with ours
+            except (Error, OSError, TimeoutError):
+                await asyncio.sleep(self._poll_s)  # nothing tells when a server is back
+            else:
+                self._changes.ring()
+                return db
+
+    async def _look(self, db: Connection) -> None:
+        renewed = await db.execute(
+            "UPDATE inbox_instances SET lease_until = clock_timestamp() + make_interval(secs => %s) WHERE id = %s",
+            (self._lease_s, self.id),
+        )
+        if not renewed.rowcount:
+            logger.warning("given up for dead; joining anew", extra={"instance": self.id})
+            await self._join(db)
+            return
+        if not self._locked:
+            cursor = await db.execute("SELECT pg_try_advisory_lock(%s, %s)", (LOCKS, self.id))
+            ((self._locked,),) = await cursor.fetchall()
+        cursor = await db.execute(_SILENT, {"me": self.id, "locks": LOCKS})
+        silent = {id_ for (id_,) in await cursor.fetchall()}
+        await db.execute(
+            "DELETE FROM inbox_instances WHERE id <> %s AND (lease_until < clock_timestamp() OR id = ANY(%s::int[]))",
+            (self.id, list(silent & self._silent)),
+        )
+        self._silent = silent
+        lanes = await db.execute(_FREE_LANES)
+        queues = await db.execute(_FREE_QUEUES)
+        if lanes.rowcount or queues.rowcount:
+            self._changes.ring()
+        cursor = await db.execute(f"SELECT ({_WAITING}), (SELECT count(*) FROM inbox_instances)")
+        ((self.backlog, members),) = await cursor.fetchall()
+        self._alone = members == 1
+
+    async def _ring_others(self) -> None:
+        # Never inside the transaction that stores: a NOTIFY there serialises all commits (`engines.md` A.8, 1).
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            if self._alone:
+                continue
+            try:
+                async with self._pool.connection(self._timeout_s) as db:
+                    await db.execute("SELECT pg_notify(%s, %s)", (BELL, str(self.id)))
+            except Error:
+                logger.debug("the others were not told; they look for themselves", exc_info=True)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        fault = None if task.cancelled() else task.exception()
+        if fault is not None:
+            self._changes.fail(fault)
