@@ -120,7 +120,7 @@ async def test_what_is_written_never_becomes_markup(browser: Browser) -> None:
         assert await chat.page.locator("#log :is(img, script, b, iframe)").count() == 0
 
         await answer.locator(".saw").click()
-        await expect(chat.drawer.locator(".entries")).to_have_count(4)
+        await expect(chat.drawer.locator(".entries")).to_have_count(5)
         assert await chat.drawer.locator(":is(img, script)").count() == 0
 
 
@@ -402,20 +402,29 @@ async def test_the_drawer_tells_all_that_the_ledger_holds(browser: Browser) -> N
         drawer = chat.drawer
         headings = drawer.locator(".part h3 > span:first-child")
         await expect(headings).to_have_text(
-            ["Role and rules", "The last turns, word for word", "The message to answer", "weather"]
+            [
+                "Role and rules",
+                "Profile, from earlier conversations",
+                "The last turns, word for word",
+                "The message to answer",
+                "weather",
+            ]
         )
-        await expect(drawer.locator(".bar")).to_have_attribute("aria-label", "Tokens used: 383 of 32,768")
+        await expect(drawer.locator(".bar")).to_have_attribute("aria-label", "Tokens used: 400 of 32,768")
         await expect(drawer.locator(".callout")).to_have_text(
             ["Could not be read, so left out: Summary of earlier talk", "extraction pending"]
         )
         entries = drawer.locator(".entries li")
-        await expect(entries.nth(1)).to_contain_text("left outsmall talk")
-        await expect(entries.nth(1)).to_contain_text("3 tokens")
-        await expect(entries.nth(2).locator(".name")).to_have_text("Alice")
-        await expect(entries.nth(3)).to_contain_text("(no text: deleted, or never stored)")
-        await expect(entries.nth(4)).to_contain_text("cutone of the newest turns, never dropped")
-        await expect(entries.nth(6)).to_contain_text("1 token")
-        await expect(entries.nth(6)).to_contain_text("rule of tomorrow")
+        await expect(entries.nth(1)).to_contain_text("everything known of this kind goes in")
+        await expect(entries.nth(2)).to_contain_text("more of this kind than allowed")
+        await expect(drawer).to_contain_text("Talk: 241 of 6,000 tokens allowed.")
+        await expect(entries.nth(3)).to_contain_text("left outsmall talk")
+        await expect(entries.nth(3)).to_contain_text("3 tokens")
+        await expect(entries.nth(4).locator(".name")).to_have_text("Alice")
+        await expect(entries.nth(5)).to_contain_text("(no text: deleted, or never stored)")
+        await expect(entries.nth(6)).to_contain_text("cutone of the newest turns, never dropped")
+        await expect(entries.nth(8)).to_contain_text("1 token")
+        await expect(entries.nth(8)).to_contain_text("rule of tomorrow")
         await expect(drawer).to_contain_text("812 tokens in, 96 out")
         await drawer.locator("summary").click()
         await expect(drawer.locator("details pre")).to_have_text(re.compile(r"You are a helpful assistant\. <img"))

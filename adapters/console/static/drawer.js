@@ -82,7 +82,7 @@ function budget(ledger, sections) {
   const window = ledger.budget?.window_tokens ?? 0;
   const reserve = ledger.budget?.output_reserve ?? 0;
   const parts = [...sections].map(([name, entries]) => [name, injected(entries)]).filter(([, count]) => count);
-  const used = parts.reduce((sum, [, count]) => sum + count, 0);
+  const used = ledger.budget?.total ?? parts.reduce((sum, [, count]) => sum + count, 0);
   const of = { used: number(used), all: number(window) };
   const bar = el("div", "bar");
   bar.setAttribute("role", "img");
@@ -99,7 +99,9 @@ function budget(ledger, sections) {
   }
   const heading = el("h3", "", t("budget"), el("span", "count", t("budget_of", of)));
   const share = window ? el("p", "quiet", t("share", { share: percent(used / window), reserve: number(reserve) })) : null;
-  return el("section", "budget", heading, bar, legend, share);
+  const { history, history_limit: limit } = ledger.budget ?? {};
+  const talk = limit ? el("p", "quiet", t("history", { used: number(history), all: number(limit) })) : null;
+  return el("section", "budget", heading, bar, legend, share, talk);
 }
 
 function facts(ledger) {

@@ -65,6 +65,7 @@ const en = {
   saw_loading: "Reading the record…",
   saw_none: "No record of this answer is kept. Commands are answered without a model, and old records are deleted.",
   saw_error: "The record can't be read now: {why}",
+  history: "Talk: {used} of {all} tokens allowed.",
   saw_about: "Everything that could have gone into this prompt, in the order of the prompt, and why each piece did or did not.",
   budget: "Budget",
   budget_of: "{used} of {all} tokens",
@@ -114,7 +115,12 @@ const en = {
   rule_token_budget: "did not fit the token budget",
   rule_message_cap: "more messages than the window takes",
   rule_leading_assistant: "an answer without its question",
-  rule_deleted: "deleted by its author",
+  rule_deleted: "deleted, or the answer to what was deleted",
+  rule_same_turn: "an answer to this very message, from before a crash",
+  rule_always: "always there",
+  rule_section: "everything known of this kind goes in",
+  rule_limit: "more of this kind than allowed",
+  rule_budget: "over the token budget of its section",
   rule_observe: "it was not addressed to the bot, only overheard",
   rule_not_addressed: "it was not addressed to the bot",
   rule_not_allowed: "this person may not talk to the bot here",
@@ -188,6 +194,7 @@ const zh = {
   saw_loading: "正在读取记录……",
   saw_none: "这个回答没有留下记录。命令不经过模型，旧记录会被删除。",
   saw_error: "现在读不到记录：{why}",
+  history: "对话：已用 {used}，上限 {all} 词元。",
   saw_about: "所有可能进入这次提示词的内容，按提示词中的顺序排列，以及每一条进入或没有进入的原因。",
   budget: "预算",
   budget_of: "{used} / {all} 词元",
@@ -237,7 +244,12 @@ const zh = {
   rule_token_budget: "超出词元预算",
   rule_message_cap: "超出窗口的消息条数",
   rule_leading_assistant: "没有对应提问的回答",
-  rule_deleted: "已被作者删除",
+  rule_deleted: "已删除，或是对已删除消息的回答",
+  rule_same_turn: "崩溃之前对这条消息的回答",
+  rule_always: "始终放入",
+  rule_section: "这一类已知的内容都会放入",
+  rule_limit: "超出这一类的条数",
+  rule_budget: "超出这一部分的词元预算",
   rule_observe: "不是对机器人说的，只是旁听",
   rule_not_addressed: "不是对机器人说的",
   rule_not_allowed: "此人不能在这里和机器人说话",
@@ -263,8 +275,11 @@ export function t(key, values = {}) {
 
 /** The words for a code the gateway made (a rule, a section), or the code itself if the page has no words for it. */
 export function tcode(kind, code) {
-  const key = `${kind}_${code}`;
-  return Object.hasOwn(words[lang], key) ? words[lang][key] : String(code).replaceAll("_", " ");
+  const known = words[lang];
+  const own = `${kind}_${code}`;
+  // A section's own rules are named after it: `profile`, `profile_limit`, `profile_budget`.
+  const shared = Object.hasOwn(known, `section_${code}`) ? "section" : /_(limit|budget)$/.exec(code)?.[1];
+  return known[own] ?? known[`${kind}_${shared}`] ?? String(code).replaceAll("_", " ");
 }
 
 export const tokens = (n) => (n === 1 ? t("one_token") : t("tokens", { n: number(n) }));
