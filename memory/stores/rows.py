@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import TypeVar
+
+import msgspec
 
 from memory.base import Identity, Message, NewMessage, Quoted, Step
 from memory.key import decode_part, encode_part
+
+Struct = TypeVar("Struct", bound=msgspec.Struct)
 
 TITLE_CHARS = 30
 
@@ -24,6 +29,14 @@ def storable(text: str) -> str:
 def storable_or_none(text: str | None) -> str | None:
     """`storable`, letting None through."""
     return None if text is None else storable(text)
+
+
+def storable_struct(struct: Struct) -> Struct:
+    """Return the struct with each of its texts `storable`."""
+    texts = {
+        field: storable(value) for field, value in msgspec.structs.asdict(struct).items() if isinstance(value, str)
+    }
+    return msgspec.structs.replace(struct, **texts)
 
 
 def stored_message(

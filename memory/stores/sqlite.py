@@ -37,9 +37,9 @@ from memory.ids import Ids
 from memory.ids import now_ms as wall_ms
 from memory.key import ConversationKey, Scope
 from memory.stores import sqlite_append, sqlite_edit, sqlite_file, sqlite_load, sqlite_scopes
-from memory.stores.rows import storable
+from memory.stores.rows import storable_struct
 from memory.stores.sqlite_file import Synchronous, Translated
-from memory.stores.sqlite_rows import FACTS, PROFILE, SUMMARIES
+from memory.stores.sqlite_rows import FACTS, PROFILE, SUMMARIES, Struct, Table
 
 Result = TypeVar("Result")
 
@@ -236,17 +236,17 @@ class SqliteStore:
         return await self._write(lambda db: sqlite_append.end_session(db, scope_id, now_ms=now_ms))
 
     async def put_summary(self, summary: Summary) -> None:
-        await self._write(lambda db: db.execute(SUMMARIES.put, SUMMARIES.values(summary, text=storable(summary.text))))
+        await self._put(SUMMARIES, [summary])
 
     async def put_facts(self, facts: Sequence[Fact]) -> None:
-        rows = [
-            FACTS.values(fact, value=storable(fact.value), speaker_name=storable(fact.speaker_name)) for fact in facts
-        ]
-        await self._write(lambda db: db.executemany(FACTS.put, rows))
+        await self._put(FACTS, facts)
 
     async def put_profile(self, items: Sequence[ProfileItem]) -> None:
-        rows = [PROFILE.values(item, text=storable(item.text)) for item in items]
-        await self._write(lambda db: db.executemany(PROFILE.put, rows))
+        await self._put(PROFILE, items)
+
+    async def _put(self, table: Table[Struct], structs: Sequence[Struct]) -> None:
+        rows = [table.values(storable_struct(struct)) for struct in structs]
+        await self._write(lambda db: db.executemany(table.put, rows))
 
     async def save_ledger(self, ledger: Ledger) -> None:
         await self._write(lambda db: sqlite_append.save_ledger(db, ledger))

@@ -8,7 +8,18 @@ import pytest
 
 from memory.base import Store
 from tests.contracts.columns import COLUMNS, Column
-from tests.contracts.store import AppendContract, SessionContract
+
+pytest.register_assert_rewrite(
+    "tests.contracts.store",
+    "tests.contracts.store_changes",
+    "tests.contracts.store_load",
+    "tests.contracts.store_scopes",
+)
+
+from tests.contracts.store import AppendContract, SessionContract  # noqa: E402
+from tests.contracts.store_changes import EditContract, ObservedContract, RecordContract  # noqa: E402
+from tests.contracts.store_load import BrokenPartContract, LoadContract  # noqa: E402
+from tests.contracts.store_scopes import AliasContract, PersonContract, ScopeContract  # noqa: E402
 
 
 @pytest.fixture(params=COLUMNS)
@@ -28,3 +39,35 @@ class TestAppend(AppendContract):
 
 class TestSession(SessionContract):
     """Sessions of a scope."""
+
+
+class TestScope(ScopeContract):
+    """Scopes and isolation."""
+
+
+class TestAlias(AliasContract):
+    """Names of scopes, and changes of agent."""
+
+
+class TestPerson(PersonContract):
+    """Accounts and people."""
+
+
+class TestLoad(LoadContract):
+    """What a turn loads."""
+
+
+class TestBrokenPart(BrokenPartContract):
+    """What stays when a part is broken."""
+
+
+class TestEdit(EditContract):
+    """Edits, deletions, versions."""
+
+
+class TestObserved(ObservedContract):
+    """Background talk."""
+
+
+class TestRecord(RecordContract):
+    """Ledgers, revisions, health."""
