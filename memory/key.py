@@ -20,9 +20,10 @@ ANY = "*"
 """Stands in a scope's column for "shared by all of them". A part can never be it: `*` is percent-encoded."""
 
 # `%` first among equals: it is the escape itself. `/` parts room from thread, `:` the five parts, `*` is ANY; controls and
-# the Unicode line breaks would tear log lines and Redis names apart.
-_UNSAFE = re.compile(r"[%:/*\x00-\x20\x7f-\x9f\u2028\u2029\ufeff]")
-_ESCAPE = re.compile(r"%([0-9A-F]{2})")
+# the Unicode line breaks would tear log lines and Redis names apart; what turns the direction of text or is invisible would
+# make one name look like another there.
+_UNSAFE = re.compile(r"[%:/*\x00-\x20\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+_ESCAPE = re.compile(rb"%([0-9A-F]{2})")
 
 
 class InvalidKey(ValueError):
@@ -30,7 +31,7 @@ class InvalidKey(ValueError):
 
 
 def encode_part(part: str, *, name: str = "part") -> str:
-    """Return `part` with `%`, `:`, `/`, `*`, white space and controls percent-encoded as UTF-8 (upper-case hex).
+    """Return `part` with `%`, `:`, `/`, `*`, blanks, controls and invisible marks percent-encoded as UTF-8 (upper-case hex).
 
     Never folds case and never normalises: two ids that differ in a byte stay two ids. Raises `InvalidKey`, naming the
     field, for an empty part and for lone surrogates.
@@ -47,7 +48,7 @@ def encode_part(part: str, *, name: str = "part") -> str:
 def decode_part(encoded: str, *, name: str = "part") -> str:
     """Undo `encode_part`. Raises `InvalidKey` when `encoded` is not what `encode_part` would have written."""
     try:
-        raw = re.sub(rb"%([0-9A-F]{2})", lambda match: bytes([int(match[1], 16)]), encoded.encode("utf-8"))
+        raw = _ESCAPE.sub(lambda match: bytes([int(match[1], 16)]), encoded.encode("utf-8"))
         part = raw.decode("utf-8")
     except UnicodeError as exc:
         raise InvalidKey(f"{name}: {encoded!r} is not percent-encoded UTF-8") from exc

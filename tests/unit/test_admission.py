@@ -1,0 +1,255 @@
+"""Which events are answered, observed, ignored, refused or applied, and by which rule."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.base import DeleteEvent, EditEvent, InboundEvent, MessageEvent, Quote, Sender
+from config.channels.base import RoomSettings, Trigger
+from gateway.admission import Action, Verdict, admit
+
+ANA = Sender(user="T1.U1", tenant="T1", account="U1", name="Ana")
+QUOTE = Quote(name="Bo", text="Bonjour")
+
+
+def said(text: str = "hello", *, chat_type: Literal["private", "group"] = "group", **fields: Any) -> MessageEvent:
+    fields = {"sender": ANA, "message_id": "m1", "dedupe_ids": ("T1:m1",)} | fields
+    return MessageEvent(channel="web", room="r", chat_type=chat_type, text=text, **fields)
+
+
+def room(**values: Any) -> RoomSettings:
+    return RoomSettings.model_validate(values)
+
+
+def decide(
+    event: InboundEvent, settings: RoomSettings, *, known_command: bool = False, over_limit: bool = False
+) -> str:
+    verdict = admit(event, settings, known_command=known_command, over_limit=over_limit)
+    return f"{verdict.action} {verdict.rule}"
+
+
+@pytest.mark.parametrize("trigger", [[], ["mention"], ["always"]])
+@pytest.mark.parametrize("text", ["hello", "你好", "👍", "/unknown"])
+def test_what_is_said_in_private_is_answered(trigger: list[str], text: str) -> None:
+    """Triggers are for groups."""
+    assert decide(said(text, chat_type="private"), room(trigger=trigger)) == "answer private"
+
+
+@pytest.mark.parametrize(
+    ("fields", "trigger", "verdict"),
+    [
+        ({"mentions_bot": True}, ["mention"], "answer mention"),
+        ({"reply_to_bot": True}, ["reply"], "answer reply"),
+        ({"mentions_bot": True, "reply_to_bot": True}, ["reply", "mention"], "answer mention"),
+        ({"mentions_bot": True}, ["reply"], "ignore not_addressed"),
+        ({"reply_to_bot": True}, ["mention"], "ignore not_addressed"),
+        ({}, ["mention", "reply", "command", "prefix"], "ignore not_addressed"),
+        ({}, ["always"], "answer always"),
+        ({"mentions_bot": True}, ["always"], "answer always"),
+        ({"mentions_bot": True}, ["always", "mention"], "answer mention"),
+        ({"mentions_bot": True, "reply_to_bot": True}, [], "ignore not_addressed"),
+    ],
+)
+def test_a_group_message_is_answered_by_its_rooms_triggers_only(
+    fields: dict[str, bool], trigger: list[str], verdict: str
+) -> None:
+    """One gate, tested with a message that is not addressed (nanobot#1380, NousResearch/hermes-agent#3979)."""
+    assert verdict == decide(said(**fields), room(trigger=trigger))
+
+
+def test_a_command_addresses_the_bot_where_the_room_says_so() -> None:
+    """Only commands of ours; in the default room a bare command belongs to no bot in particular."""
+    assert decide(said("/help"), room(trigger=["command"]), known_command=True) == "answer command"
+    assert decide(said("/helpme"), room(trigger=["command"])) == "ignore not_addressed"
+    assert decide(said("/help"), room(), known_command=True) == "ignore not_addressed"
+
+
+@pytest.mark.parametrize(
+    ("text", "answered"),
+    [
+        ("!bot what", True),
+        ("  !BOT", True),
+        ("!Bot了吗", True),
+        ("机器人，你好", True),
+        ("ẞtraße", True),
+        ("say !bot", False),
+        ("!bo t", False),
+    ],
+)
+def test_a_prefix_addresses_the_bot(text: str, answered: bool) -> None:
+    """At the beginning, whatever the case."""
+    verdict = decide(said(text), room(trigger=["prefix"], prefix=["!bot", "机器人", "SSTRASSE"]))
+
+    assert ("answer prefix" if answered else "ignore not_addressed") == verdict
+
+
+def test_other_group_talk_is_observed_where_the_admin_wants_it() -> None:
+    """As background, never as a turn; off by default."""
+    assert decide(said(), room()) == "ignore not_addressed"
+    assert decide(said(), room(observe=True)) == "observe observe"
+    assert decide(said(mentions_bot=True), room(observe=True)) == "answer mention"
+    assert decide(said("x" * 11), room(observe=True, limits={"message_chars": 10})) == "ignore too_long"
+
+
+@pytest.mark.parametrize("chat_type", ["private", "group"])
+def test_another_program_and_the_bot_itself_are_never_answered(chat_type: Literal["private", "group"]) -> None:
+    """Nor are their edits applied: a bot that streams by editing would feed itself (openclaw#28834)."""
+    bot = Sender(user="B1", tenant="T1", account="B1", is_bot=True)
+    place: dict[str, Any] = {
+        "channel": "web",
+        "room": "r",
+        "chat_type": chat_type,
+        "sender": bot,
+        "dedupe_ids": ("d",),
+        "message_id": "m",
+    }
+
+    for event in (
+        MessageEvent(text="x", mentions_bot=True, **place),
+        EditEvent(text="y", **place),
+        DeleteEvent(**place),
+    ):
+        assert decide(event, room(trigger=["always"])) == "ignore bot"
+
+
+@pytest.mark.parametrize("people", [None, [], ["someone"]])
+def test_edits_and_deletions_are_applied_never_answered(people: list[str] | None) -> None:
+    """They concern what was let in before, whatever the rules or the rate are now (openclaw#28834)."""
+    place: dict[str, Any] = {
+        "channel": "web",
+        "room": "r",
+        "chat_type": "private",
+        "sender": ANA,
+        "dedupe_ids": ("d",),
+        "message_id": "m",
+    }
+    settings = room(allow={"people": people}, limits={"message_chars": 1})
+
+    assert decide(EditEvent(text="/restart now", **place), settings, over_limit=True) == "apply edit"
+    assert decide(DeleteEvent(**place), settings, over_limit=True) == "apply delete"
+
+
+@pytest.mark.parametrize("text", ["", " \n\t", "\u3000"])
+def test_an_empty_message_is_ignored(text: str) -> None:
+    """There is nothing to answer, mentioned or not."""
+    assert decide(said(text, mentions_bot=True), room(trigger=["always"])) == "ignore empty"
+    assert decide(said(text, chat_type="private"), room()) == "ignore empty"
+
+
+def test_a_reply_without_words_is_about_what_it_quotes() -> None:
+    """Addressed comes before the empty-text check (nanobot#1875)."""
+    assert decide(said("", quote=QUOTE, mentions_bot=True), room()) == "answer mention"
+    assert decide(said("", quote=QUOTE), room()) == "ignore not_addressed"
+
+
+@pytest.mark.parametrize("chat_type", ["private", "group"])
+@pytest.mark.parametrize(
+    ("people", "allowed"),
+    [
+        (None, True),
+        (["T1.U1"], True),
+        (["u", "T1.U1"], True),
+        ([], False),
+        (["U1"], False),
+        (["t1.u1"], False),
+        (["Ana"], False),
+    ],
+)
+def test_an_allow_list_knows_accounts_as_they_stand_in_the_key(
+    chat_type: Literal["private", "group"], people: list[str] | None, allowed: bool
+) -> None:
+    """Exactly: not by name, not by another tenant's account, not in another case; an empty list allows nobody."""
+    verdict = decide(said(chat_type=chat_type), room(trigger=["always"], allow={"people": people}))
+
+    assert allowed is verdict.startswith("answer")
+    assert allowed or verdict == "ignore not_allowed"
+
+
+def test_a_sender_nobody_vouches_for_is_answered_but_passes_no_allow_list() -> None:
+    """He gets no personal memory, and can't prove to be on a list."""
+    stranger = msgspec.structs.replace(ANA, trusted=False)
+
+    assert decide(said(sender=stranger, chat_type="private"), room()) == "answer private"
+    assert decide(said(sender=stranger), room(trigger=["always"])) == "answer always"
+    assert decide(said(sender=stranger), room(trigger=["always"], allow={"people": ["T1.U1"]})) == "ignore not_allowed"
+
+
+@pytest.mark.parametrize(
+    ("length", "over", "verdict"),
+    [
+        (10, False, "answer private"),
+        (11, False, "refuse too_long"),
+        (10, True, "refuse rate_limited"),
+        (11, True, "refuse too_long"),
+    ],
+)
+@pytest.mark.parametrize("character", ["x", "字", "👪"])
+def test_limits_refuse_what_would_be_answered(length: int, over: bool, verdict: str, character: str) -> None:
+    """A character is a character in every script; the person gets a notice."""
+    settings = room(limits={"message_chars": 10})
+
+    assert verdict == decide(said(character * length, chat_type="private"), settings, over_limit=over)
+
+
+def test_limits_say_nothing_to_who_asked_for_nothing() -> None:
+    """No notice into a group for talk that wasn't meant for the bot."""
+    assert decide(said("x" * 99), room(limits={"message_chars": 10}), over_limit=True) == "ignore not_addressed"
+
+
+def test_only_a_refusal_is_refused() -> None:
+    """The one action that owes a notice."""
+    assert ["refuse"] == [action for action in get_args(Action) if Verdict(action, "x").refused]
+
+
+@given(
+    event=st.builds(
+        said,
+        st.text(max_size=20),
+        chat_type=st.sampled_from(["private", "group"]),
+        mentions_bot=st.booleans(),
+        reply_to_bot=st.booleans(),
+        quote=st.sampled_from([None, QUOTE]),
+        sender=st.builds(
+            Sender,
+            user=st.text(min_size=1),
+            tenant=st.just("t"),
+            account=st.just("a"),
+            trusted=st.booleans(),
+            is_bot=st.booleans(),
+        ),
+    ),
+    trigger=st.lists(st.sampled_from(get_args(Trigger))),
+    observe=st.booleans(),
+    people=st.sampled_from([None, [], ["a"]]),
+    known_command=st.booleans(),
+    over_limit=st.booleans(),
+)
+def test_every_event_gets_exactly_one_verdict_with_its_rule(
+    event: MessageEvent,
+    trigger: list[Trigger],
+    observe: bool,
+    people: list[str] | None,
+    known_command: bool,
+    over_limit: bool,
+) -> None:
+    """Whatever comes: a known action, a named rule, and the same again when asked again."""
+    settings = RoomSettings.model_validate(
+        {
+            "trigger": trigger,
+            "prefix": ["!"],
+            "observe": observe,
+            "allow": {"people": people},
+            "limits": {"message_chars": 9},
+        }
+    )
+    verdict = admit(event, settings, known_command=known_command, over_limit=over_limit)
+
+    assert verdict == admit(event, settings, known_command=known_command, over_limit=over_limit)
+    assert verdict.action in get_args(Action)
+    assert verdict.rule
+    assert not (event.sender.is_bot and verdict.action != "ignore")
