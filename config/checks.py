@@ -194,10 +194,11 @@ def _shared_key(path: Path, jwt: JwtSettings) -> Iterator[Fault]:
     if jwt.public_key is not None or jwt.jwks_url is not None:
         field = "public_key" if jwt.public_key is not None else "jwks_url"
         yield (*path, field), "has no use with HS algorithms", "remove it, or name RS, ES or EdDSA algorithms"
+    least = max(int(name.removeprefix("HS")) // 8 for name in jwt.algorithms)  # RFC 7518, 3.2: as long as the hash
     if jwt.secret is None:
-        yield (*path, "secret"), "is required for HS algorithms", "set it to 32 random bytes or more"
-    elif len(jwt.secret.get_secret_value().encode()) < 32:
-        yield (*path, "secret"), "is shorter than 32 bytes", "use 32 random bytes or more"
+        yield (*path, "secret"), "is required for HS algorithms", f"set it to {least} random bytes or more"
+    elif len(jwt.secret.get_secret_value().encode()) < least:
+        yield (*path, "secret"), f"is shorter than {least} bytes", f"use {least} random bytes or more"
 
 
 def _public_keys(path: Path, jwt: JwtSettings) -> Iterator[Fault]:

@@ -15,7 +15,9 @@ class JwtSettings(Section):
     )
     issuer: Text = Field(description="Required `iss`.")
     audience: Text = Field(description="Required `aud`.")
-    secret: SecretStr | None = Field(None, description="Key of the HS algorithms, at least 32 bytes.")
+    secret: SecretStr | None = Field(
+        None, description="Key of the HS algorithms; at least 32, 48 or 64 bytes for HS256, HS384, HS512."
+    )
     public_key: Annotated[str, FromFile()] | None = Field(
         None, description="PEM public key of the other algorithms; `file:PATH` reads it."
     )

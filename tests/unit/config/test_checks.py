@@ -224,7 +224,8 @@ def keys(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "rest",
     [
-        f"algorithms: [HS256, HS512], secret: {KEY}",
+        f"algorithms: [HS256], secret: {KEY}",
+        f"algorithms: [HS256, HS512], secret: {KEY}{KEY}",
         "algorithms: [RS256], public_key: 'file:rsa.pem'",
         "algorithms: [ES256], public_key: 'file:ec.pem'",
         "algorithms: [EdDSA], public_key: 'file:ed.pem'",
@@ -249,6 +250,7 @@ def test_good_token_settings_are_accepted(load_text: Load, rest: str) -> None:
         ("algorithms: [RS256, ES256]", "mixes families of algorithms"),
         ("algorithms: [HS256]", "jwt.secret: (not set): is required for HS algorithms"),
         ("algorithms: [HS256], secret: short", "jwt.secret: ***: is shorter than 32 bytes"),
+        (f"algorithms: [HS256, HS384], secret: {KEY}", "jwt.secret: ***: is shorter than 48 bytes"),
         (
             f"algorithms: [HS256], secret: {KEY}, public_key: 'file:rsa.pem'",
             "jwt.public_key: 'file:rsa.pem': has no use with HS",
