@@ -1,7 +1,7 @@
 """Memory's structs as SQLite's rows and back: a column for each field, by its name. Pure.
 
 A row is read as one JSON text, made by SQLite and decoded by msgspec straight into the struct: for a window of twenty
-messages that takes two thirds of the time of fetching 27 columns a row and building the struct from them.
+messages that takes half the time of fetching 27 columns a row and building the struct from them.
 """
 
 from __future__ import annotations
@@ -42,8 +42,10 @@ class Table(Generic[Struct]):
         self._more = len(more)
         self._place = {column: place for place, column in enumerate((*fields, *more))}
         self._decode = msgspec.json.Decoder(kind).decode
-        pairs = [f"'{field}', {self._expression(field)}" for field in fields]
-        self.select = f"json_object({', '.join(pairs)})"
+        self.select = f"json_array({', '.join(map(self._expression, fields))})"
+        if not kind.__struct_config__.array_like:
+            pairs = [f"'{field}', {self._expression(field)}" for field in fields]
+            self.select = f"json_object({', '.join(pairs)})"
         self.insert = f"INSERT INTO {name} ({columns}) VALUES (?{', ?' * (len(self._place) - 1)})"
         self.put = self.insert.replace("INSERT", "INSERT OR REPLACE", 1)
 
