@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import random
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
@@ -117,10 +118,9 @@ class OpenAIAgent:
         import openai
 
         client = await self.open()
-        now = asyncio.get_running_loop().time()
         call = _raw(client, "/models")
         try:
-            response = await self._connected(call, seconds=self._settings.connect_s, deadline=now + 3600)
+            response = await self._connected(call, seconds=self._settings.connect_s, deadline=math.inf)
         except openai.APIStatusError as exc:
             if exc.status_code not in (404, 405):
                 raise self._fault(exc) from None
