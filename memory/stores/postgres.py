@@ -35,7 +35,8 @@ from memory.key import ConversationKey, Scope
 from memory.stores import postgres_sql as sql
 from memory.stores import postgres_turn as turn_sql
 from memory.stores.postgres_pool import Database, Refused, Row
-from memory.stores.postgres_rows import Draft, Values, five, ledger_values, load_values, loaded, messages_in
+from memory.stores.postgres_rows import Draft, Values, five, ledger_values, load_values, loaded, messages_in, put_value
+from memory.stores.postgres_statement import Statement
 from memory.stores.rows import identity_columns, storable, storable_or_none, title_of
 
 _LEDGER = msgspec.json.Decoder(Ledger)
@@ -216,19 +217,13 @@ class PostgresStore:
         return await self._told(sql.END_SESSION, {"scope_id": scope_id, "now_ms": now_ms})
 
     async def put_summary(self, summary: Summary) -> None:
-        await self._put(_PUT_SUMMARY, [msgspec.structs.replace(summary, text=storable(summary.text))])
+        await self._database.fetch(_PUT_SUMMARY, {"rows": put_value([summary])})
 
     async def put_facts(self, facts: Sequence[Fact]) -> None:
-        await self._put(
-            _PUT_FACTS,
-            [
-                msgspec.structs.replace(fact, value=storable(fact.value), speaker_name=storable(fact.speaker_name))
-                for fact in facts
-            ],
-        )
+        await self._database.fetch(_PUT_FACTS, {"rows": put_value(facts)})
 
     async def put_profile(self, items: Sequence[ProfileItem]) -> None:
-        await self._put(_PUT_PROFILE, [msgspec.structs.replace(item, text=storable(item.text)) for item in items])
+        await self._database.fetch(_PUT_PROFILE, {"rows": put_value(items)})
 
     async def save_ledger(self, ledger: Ledger) -> None:
         await self._database.fetch(turn_sql.SAVE_LEDGER, ledger_values(ledger))
@@ -347,26 +342,28 @@ class PostgresStore:
     async def _load_apart(self, load: Load, values: Values) -> Loaded:
         """Read part by part, so that what cannot be read costs itself only."""
 
-        async def rows(statement: str) -> list[Row] | None:
+        async def rows(statement: Statement) -> list[Row] | None:
             try:
                 return await self._database.fetch(statement, values)
             except Refused:
                 return None
 
-        found = {name: await rows(statement) for name, statement in turn_sql.ALONE.items()}
-        parts = {name: part[0][0] if part else None for name, part in found.items()}
-        failed = [name for name, part in found.items() if part is None]
         head = await rows(turn_sql.HEAD)
-        session_id, generation = head[0] if head else (values["session_id"], None)
-        return loaded(load, parts, session_id=session_id or "", generation=generation, failed=failed)
+        session_id, generation, carry_scope_id = head[0] if head else (values["session_id"], None, None)
+        wanted = [name for name in turn_sql.ALONE if name != "carried" or carry_scope_id is not None]
+        found = {name: await rows(turn_sql.ALONE[name]) for name in wanted}
+        return loaded(
+            load,
+            {name: part[0][0] if part else None for name, part in found.items()},
+            session_id=session_id or "",
+            generation=generation,
+            failed=[name for name, part in found.items() if part is None],
+        )
 
-    async def _messages(self, statement: str, values: Values) -> tuple[Message, ...]:
+    async def _messages(self, statement: Statement, values: Values) -> tuple[Message, ...]:
         """Return the messages that a statement aggregates newest first, oldest first."""
         rows = await self._database.fetch(statement, values)
         return messages_in(rows[0][0])
 
-    async def _told(self, statement: str, values: Values) -> bool:
+    async def _told(self, statement: Statement, values: Values) -> bool:
         return bool((await self._database.fetch(statement, values))[0][0])
-
-    async def _put(self, statement: str, rows: Sequence[msgspec.Struct]) -> None:
-        await self._database.fetch(statement, {"rows": msgspec.json.encode(rows).decode()})

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from types import TracebackType
 from typing import Any
@@ -22,10 +22,12 @@ from psycopg_pool import AsyncConnectionPool
 from memory.errors import StoreUnavailable
 from memory.ids import now_ms
 from memory.stores.migrate import VERSION_TABLE, pending, read_migrations
+from memory.stores.postgres_statement import Statement
 
 Row = tuple[Any, ...]  # as the driver hands it out: the raw edge
 Connection = psycopg.AsyncConnection[Row]
 
+_NOTHING: Mapping[str, object] = {}
 _MIGRATION_LOCK = 0x636C6577  # "clew": the advisory lock that starters of any release queue for
 
 
@@ -50,6 +52,7 @@ class Database:
         self._settings: dict[str, Any] = {
             "autocommit": True,
             "prepare_threshold": 0,
+            "cursor_factory": psycopg.AsyncRawCursor,
             "client_encoding": "utf8",
             "connect_timeout": max(2, math.ceil(timeout_s)),
             "tcp_user_timeout": math.ceil(timeout_s * 1000),  # a server that vanished without a word
@@ -88,28 +91,30 @@ class Database:
             "default_transaction_isolation": "read committed",
         }
         for name, value in settings.items():
-            await connection.execute("SELECT set_config(%s, %s, false)", (name, value))
+            await connection.execute("SELECT set_config($1, $2, false)", (name, value))
         # One type for all integers: otherwise the size of each value would make it another prepared statement.
         connection.adapters.register_dumper(int, Int8BinaryDumper)
         set_json_loads(_as_it_is, connection)  # msgspec decodes it, straight into structs
 
-    async def fetch(self, statement: str, values: Mapping[str, object] | None = None) -> list[Row]:
+    async def fetch(self, statement: Statement, values: Mapping[str, object] = _NOTHING) -> list[Row]:
         """Run a statement and return its rows; raises `Refused` or another `StoreUnavailable`."""
+        parameters = [values[name] for name in statement.names]
         with _translated():
             try:
-                return await self._fetch(statement, values)
+                return await self._fetch(statement.text, parameters)
             except _ConnectionLost:
                 await self._pool.check()
                 try:
-                    return await self._fetch(statement, values)
+                    return await self._fetch(statement.text, parameters)
                 except _ConnectionLost as exc:
                     raise StoreUnavailable(f"PostgreSQL closed the connection: {exc.__cause__}") from exc
 
-    async def _fetch(self, statement: str, values: Mapping[str, object] | None) -> list[Row]:
+    async def _fetch(self, text: bytes, parameters: Sequence[object]) -> list[Row]:
         async with self._connection() as connection:
             cursor = connection.cursor(binary=True)
-            await cursor.execute(statement, values)
-            return await cursor.fetchall() if cursor.description else []
+            await cursor.execute(text, parameters)
+            # Not `cursor.description`: it builds an object for each column, which costs as much as the decoding.
+            return await cursor.fetchall() if cursor.pgresult and cursor.pgresult.ntuples else []
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Connection]:
@@ -159,13 +164,13 @@ async def _migrate(connection: Connection) -> None:
     if encoding != ("UTF8",):
         raise StoreUnavailable(f"the database's encoding is {encoding!r}; create it with ENCODING 'UTF8'")
     async with connection.transaction():
-        await connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATION_LOCK,))
+        await connection.execute("SELECT pg_advisory_xact_lock($1)", (_MIGRATION_LOCK,))
         await connection.execute("SET LOCAL statement_timeout = 0")  # a change of a big table takes what it takes
         await connection.execute(VERSION_TABLE)
         row = await (await connection.execute("SELECT coalesce(max(version), 0) FROM memory_schema")).fetchone()
         for step in pending(read_migrations("postgres"), applied=row[0] if row else 0):
             await connection.execute(step.sql.encode(), prepare=False)
             await connection.execute(
-                "INSERT INTO memory_schema (version, name, applied_ms) VALUES (%s, %s, %s)",
+                "INSERT INTO memory_schema (version, name, applied_ms) VALUES ($1, $2, $3)",
                 (step.version, step.name, now_ms()),
             )

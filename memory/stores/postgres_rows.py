@@ -20,7 +20,7 @@ from memory.base import (
     Summary,
 )
 from memory.ids import Ids
-from memory.stores.rows import decoded_user, stored_message, title_of
+from memory.stores.rows import decoded_user, storable, stored_message, title_of
 
 Values = dict[str, Any]  # a statement's named parameters: the raw edge
 Named = tuple[int, str]  # a message within its turn: event and role
@@ -35,7 +35,7 @@ _PARTS: dict[str, msgspec.json.Decoder[Any]] = {
     "profile": msgspec.json.Decoder(tuple[ProfileItem, ...]),
     "carried": _MESSAGES,
 }
-_NEWEST_FIRST = ("window", "observed", "carried")
+_SPOKEN = ("window", "observed", "carried")  # newest first, with the account as a key's column
 
 _encode = msgspec.json.Encoder().encode
 
@@ -72,7 +72,7 @@ class Draft:
             "last_id": last.id,
             "title": title_of(said.text) if said else "",
             "title_id": said.id if said else None,
-            "messages": _encode(self._columns).decode(),
+            "messages": _encode([msgspec.structs.asdict(row) for row in self._columns]).decode(),
             "fresh_id": session.fresh_id,
             "idle_ms": session.idle_ms,
             "asked": session.asked,
@@ -113,6 +113,15 @@ def ledger_values(ledger: Ledger) -> Values:
         "ledger_ms": ledger.now_ms,
         "ledger": _encode(ledger),
     }
+
+
+def put_value(rows: Sequence[msgspec.Struct]) -> str:
+    """Return rows as the parameter of the statements that put them, every text storable."""
+    return _encode([_storable(msgspec.structs.asdict(row)) for row in rows]).decode()
+
+
+def _storable(fields: Values) -> Values:
+    return {name: storable(value) if isinstance(value, str) else value for name, value in fields.items()}
 
 
 def messages_in(column: bytes | None) -> tuple[Message, ...]:
@@ -158,9 +167,8 @@ def _part(name: str, column: bytes | None) -> tuple[Any, ...]:
     if column is None:
         return ()
     rows: tuple[Any, ...] = _PARTS[name].decode(column)
-    if name in _NEWEST_FIRST:
-        rows = tuple(
-            row if "%" not in row.user else msgspec.structs.replace(row, user=decoded_user(row.user)) for row in rows
-        )
-        return rows[::-1]
-    return rows
+    if name not in _SPOKEN:
+        return rows
+    if b"%" in column:  # perhaps in an encoded account
+        rows = tuple(msgspec.structs.replace(row, user=decoded_user(row.user)) for row in rows)
+    return rows[::-1]

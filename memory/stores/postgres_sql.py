@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
+from memory.stores.postgres_statement import Statement, statement
 from memory.stores.postgres_turn import MESSAGE
 
 _FIVE = '"user", channel, conversation, chat_type, agent'
 _SAME_FIVE = """s."user" = %(user)s AND s.channel = %(channel)s AND s.conversation = %(conversation)s
   AND s.chat_type = %(chat_type)s AND s.agent = %(agent)s"""
 
-FIND_SCOPE = f"""SELECT t.id, t.title, t.last_ms, t.session_id, t.carry_scope_id, t.carry_last_id
-  FROM scopes s JOIN scopes t ON t.id = coalesce(s.alias_of, s.id) WHERE {_SAME_FIVE}"""
+FIND_SCOPE = statement(f"""SELECT t.id, t.title, t.last_ms, t.session_id, t.carry_scope_id, t.carry_last_id
+  FROM scopes s JOIN scopes t ON t.id = coalesce(s.alias_of, s.id) WHERE {_SAME_FIVE}""")
 
 # Another starter may create the same scope, or the other agent's, at the same moment: the first one stands.
-CREATE_SCOPE = f"""WITH other AS (
+CREATE_SCOPE = statement(f"""WITH other AS (
   SELECT t.id, t.last_id FROM scopes s JOIN scopes t ON t.id = coalesce(s.alias_of, s.id)
   WHERE s."user" = %(user)s AND s.channel = %(channel)s AND s.conversation = %(conversation)s
     AND s.chat_type = %(chat_type)s AND s.agent <> %(agent)s AND %(agent_change)s <> 'fresh'
@@ -22,51 +25,50 @@ SELECT %(id)s, %(user)s, %(channel)s, %(conversation)s, %(chat_type)s, %(agent)s
   CASE %(agent_change)s WHEN 'alias' THEN other.id END,
   CASE %(agent_change)s WHEN 'carry' THEN other.id END,
   CASE %(agent_change)s WHEN 'carry' THEN other.last_id END
-FROM (SELECT 1) one LEFT JOIN other ON true ON CONFLICT DO NOTHING"""
+FROM (SELECT 1) one LEFT JOIN other ON true ON CONFLICT DO NOTHING""")
 
-ALIAS_TARGET = "SELECT coalesce(s.alias_of, s.id) FROM scopes s WHERE s.id = %(target_id)s"
-PUT_ALIAS = f"""WITH alias AS (
+ALIAS_TARGET = statement("SELECT coalesce(s.alias_of, s.id) FROM scopes s WHERE s.id = %(target_id)s")
+PUT_ALIAS = statement(f"""WITH alias AS (
   INSERT INTO scopes AS s (id, {_FIVE}, created_ms, alias_of)
   VALUES (%(id)s, %(user)s, %(channel)s, %(conversation)s, %(chat_type)s, %(agent)s, %(now_ms)s, %(target_id)s)
   ON CONFLICT (channel, conversation, "user", chat_type, agent) DO UPDATE SET alias_of = excluded.alias_of
     WHERE s.id <> excluded.alias_of RETURNING s.id)
-UPDATE scopes SET alias_of = %(target_id)s FROM alias WHERE alias_of = alias.id"""
+UPDATE scopes SET alias_of = %(target_id)s FROM alias WHERE alias_of = alias.id""")
 
-OLDER = f"""SELECT json_agg(w) FROM (
-  SELECT {MESSAGE} FROM sessions e JOIN messages m ON m.scope_id = e.scope_id
+OLDER = statement(f"""SELECT json_agg(w.row) FROM (
+  SELECT {MESSAGE} AS row FROM sessions e JOIN messages m ON m.scope_id = e.scope_id
     AND m.id BETWEEN e.first_id AND least(e.last_id, %(before_id)s::bigint - 1) AND m.session_id = e.id
   WHERE e.id = %(session_id)s AND e.scope_id = %(scope_id)s
-  ORDER BY m.id DESC LIMIT %(limit)s) w"""
+  ORDER BY m.id DESC LIMIT %(limit)s) w""")
 
-OF_TURN = f"""SELECT json_agg(w) FROM (SELECT {MESSAGE} FROM messages m
-  WHERE m.scope_id = %(scope_id)s AND m.turn_id = %(turn_id)s ORDER BY m.id DESC) w"""
+OF_TURN = statement(f"""SELECT json_agg(w.row) FROM (SELECT {MESSAGE} AS row FROM messages m
+  WHERE m.scope_id = %(scope_id)s AND m.turn_id = %(turn_id)s ORDER BY m.id DESC) w""")
 
 # An id asked for in the version that stands, or in one that an edit replaced; a deleted one in any version it had.
-_OLD_VERSION = MESSAGE.replace("m.tokens, m.low_value", "v.tokens, v.low_value").replace("m.text", "v.text")
-_OLD_VERSION = _OLD_VERSION.replace("m.version, m.edited_ms", "v.version, v.edited_ms")
-BY_ID = f"""WITH asked AS (SELECT * FROM unnest(%(ids)s::bigint[], %(versions)s::bigint[]) AS a (id, version))
-SELECT json_agg(w) FROM (
-  SELECT {MESSAGE} FROM asked JOIN messages m ON m.scope_id = %(scope_id)s AND m.id = asked.id AND m.version = asked.version
+_OLD_VERSION = re.sub(r'm\."(version|text|tokens|low_value|edited_ms)"', r'v."\1"', MESSAGE)
+BY_ID = statement(f"""WITH asked AS (SELECT * FROM unnest(%(ids)s::bigint[], %(versions)s::bigint[]) AS a (id, version))
+SELECT json_agg(w.row ORDER BY w.id DESC, w.version DESC) FROM (
+  SELECT {MESSAGE} AS row, asked.* FROM asked
+    JOIN messages m ON m.scope_id = %(scope_id)s AND m.id = asked.id AND m.version = asked.version
   UNION ALL
-  SELECT {_OLD_VERSION} FROM asked
+  SELECT {_OLD_VERSION} AS row, asked.* FROM asked
     JOIN message_versions v ON v.scope_id = %(scope_id)s AND v.id = asked.id AND v.version = asked.version
-    JOIN messages m ON m.scope_id = %(scope_id)s AND m.id = asked.id
-  ORDER BY id DESC, version DESC) w"""
+    JOIN messages m ON m.scope_id = %(scope_id)s AND m.id = asked.id) w""")
 
-OBSERVE = f"""WITH head AS (
+OBSERVE = statement(f"""WITH head AS (
   UPDATE scopes s SET last_id = greatest(s.last_id + 1, %(id)s) WHERE s.id = %(scope_id)s RETURNING s.id, s.last_id
 ), added AS (
   INSERT INTO observed (id, scope_id, event_id, {_FIVE}, speaker_name, text, tokens, created_ms, version, platform_message_id)
   SELECT head.last_id, head.id, %(event_id)s, %(user)s, %(channel)s, %(conversation)s, %(chat_type)s, %(agent)s,
     %(speaker_name)s, %(text)s, %(tokens)s, %(now_ms)s, 1, %(platform_message_id)s
   FROM head ON CONFLICT (scope_id, event_id) DO NOTHING)
-SELECT 1 FROM head"""
+SELECT 1 FROM head""")
 
 # A statement of its own, after OBSERVE: inside it the snapshot would miss what a concurrent call has just added.
-FORGET_OBSERVED = """DELETE FROM observed WHERE scope_id = %(scope_id)s AND id <=
-  (SELECT id FROM observed WHERE scope_id = %(scope_id)s ORDER BY id DESC OFFSET %(keep)s LIMIT 1)"""
+FORGET_OBSERVED = statement("""DELETE FROM observed WHERE scope_id = %(scope_id)s AND id <=
+  (SELECT id FROM observed WHERE scope_id = %(scope_id)s ORDER BY id DESC OFFSET %(keep)s LIMIT 1)""")
 
-EDIT = """WITH old AS (
+EDIT = statement("""WITH old AS (
   SELECT * FROM messages WHERE scope_id = %(scope_id)s AND platform_message_id = %(platform_message_id)s
     AND deleted_ms IS NULL FOR UPDATE
 ), kept AS (
@@ -87,9 +89,9 @@ EDIT = """WITH old AS (
   UPDATE scopes SET generation = generation + 1,
     title = CASE WHEN title_id IN (SELECT id FROM old) THEN %(title)s ELSE title END
   WHERE id = %(scope_id)s)
-SELECT EXISTS (SELECT FROM old) OR EXISTS (SELECT FROM overheard)"""
+SELECT EXISTS (SELECT FROM old) OR EXISTS (SELECT FROM overheard)""")
 
-DELETE = """WITH gone AS (
+DELETE = statement("""WITH gone AS (
   UPDATE messages SET text = '', tokens = 0, quote = NULL, thinking = NULL, steps = '[]', deleted_ms = %(now_ms)s
   WHERE scope_id = %(scope_id)s AND platform_message_id = %(platform_message_id)s AND deleted_ms IS NULL RETURNING id
 ), versions AS (
@@ -104,53 +106,57 @@ DELETE = """WITH gone AS (
     title = CASE WHEN title_id IN (SELECT id FROM gone) THEN '' ELSE title END,
     title_id = CASE WHEN title_id IN (SELECT id FROM gone) THEN NULL ELSE title_id END
   WHERE id = %(scope_id)s)
-SELECT EXISTS (SELECT FROM gone) OR EXISTS (SELECT FROM overheard)"""
+SELECT EXISTS (SELECT FROM gone) OR EXISTS (SELECT FROM overheard)""")
 
-END_SESSION = """WITH head AS (
+END_SESSION = statement("""WITH head AS (
   UPDATE scopes SET session_id = NULL, session_first_id = NULL, session_last_ms = NULL
   WHERE id = %(scope_id)s AND session_id IS NOT NULL RETURNING id, last_id
 ), ended AS (
   UPDATE sessions e SET last_id = head.last_id, ended_ms = %(now_ms)s
   FROM head WHERE e.scope_id = head.id AND e.ended_ms IS NULL)
-SELECT EXISTS (SELECT FROM head)"""
+SELECT EXISTS (SELECT FROM head)""")
 
 
-def put(table: str, columns: tuple[str, ...]) -> str:
+def put(table: str, columns: tuple[str, ...]) -> Statement:
     """Return the statement that inserts or replaces rows, given as JSON, by their id."""
     names = ", ".join(columns)
     replaced = ", ".join(f"{column} = excluded.{column}" for column in columns if column != "id")
-    return f"""INSERT INTO {table} ({names}) SELECT {names} FROM json_populate_recordset(NULL::{table}, %(rows)s)
-  ON CONFLICT (id) DO UPDATE SET {replaced}"""
+    return statement(f"""INSERT INTO {table} ({names}) SELECT {names} FROM json_populate_recordset(NULL::{table}, %(rows)s)
+  ON CONFLICT (id) DO UPDATE SET {replaced}""")
 
 
-LEDGER = "SELECT body FROM ledgers WHERE turn_id = %(turn_id)s"
-PURGE_LEDGERS = """WITH gone AS (
+LEDGER = statement("SELECT body FROM ledgers WHERE turn_id = %(turn_id)s")
+PURGE_LEDGERS = statement("""WITH gone AS (
   DELETE FROM ledgers WHERE turn_id IN (SELECT turn_id FROM ledgers WHERE created_ms < %(before_ms)s
     ORDER BY created_ms LIMIT %(limit)s FOR UPDATE SKIP LOCKED) RETURNING 1)
-SELECT count(*) FROM gone"""
+SELECT count(*) FROM gone""")
 
-PERSON = "SELECT person_id FROM identities WHERE kind = %(kind)s AND tenant = %(tenant)s AND account = %(account)s"
-CREATE_PERSON = """WITH fresh AS (
+PERSON = statement(
+    "SELECT person_id FROM identities WHERE kind = %(kind)s AND tenant = %(tenant)s AND account = %(account)s"
+)
+CREATE_PERSON = statement("""WITH fresh AS (
   INSERT INTO identities (kind, tenant, account, person_id) VALUES (%(kind)s, %(tenant)s, %(account)s, %(id)s)
   ON CONFLICT DO NOTHING RETURNING person_id)
-INSERT INTO persons (id, created_ms) SELECT person_id, %(now_ms)s FROM fresh"""
+INSERT INTO persons (id, created_ms) SELECT person_id, %(now_ms)s FROM fresh""")
 
-PUT_REVISION = """INSERT INTO revisions (revision, created_ms, document) VALUES (%(revision)s, %(now_ms)s, %(document)s)
-  ON CONFLICT DO NOTHING"""
-REVISION = "SELECT document FROM revisions WHERE revision = %(revision)s"
+PUT_REVISION = statement("""INSERT INTO revisions (revision, created_ms, document) VALUES (%(revision)s, %(now_ms)s, %(document)s)
+  ON CONFLICT DO NOTHING""")
+REVISION = statement("SELECT document FROM revisions WHERE revision = %(revision)s")
 
 _SAME_FOUR = (
     """"user" = %(user)s AND channel = %(channel)s AND conversation = %(conversation)s AND chat_type = %(chat_type)s"""
 )
-CHOOSE_AGENT = """INSERT INTO agent_choices ("user", channel, conversation, chat_type, agent, chosen_ms)
+CHOOSE_AGENT = statement("""INSERT INTO agent_choices ("user", channel, conversation, chat_type, agent, chosen_ms)
   VALUES (%(user)s, %(channel)s, %(conversation)s, %(chat_type)s, %(agent)s, %(now_ms)s)
-  ON CONFLICT (channel, conversation, "user", chat_type) DO UPDATE SET agent = excluded.agent, chosen_ms = excluded.chosen_ms"""
-UNCHOOSE_AGENT = f"DELETE FROM agent_choices WHERE {_SAME_FOUR}"
-CHOSEN_AGENT = f"SELECT agent FROM agent_choices WHERE {_SAME_FOUR}"
+  ON CONFLICT (channel, conversation, "user", chat_type) DO UPDATE SET agent = excluded.agent, chosen_ms = excluded.chosen_ms""")
+UNCHOOSE_AGENT = statement(f"DELETE FROM agent_choices WHERE {_SAME_FOUR}")
+CHOSEN_AGENT = statement(f"SELECT agent FROM agent_choices WHERE {_SAME_FOUR}")
 
-PING = """INSERT INTO heartbeat (id, beats) VALUES (1, 1) ON CONFLICT (id) DO UPDATE SET beats = heartbeat.beats + 1"""
-SCHEMA_VERSION = "SELECT coalesce(max(version), 0) FROM memory_schema"
+PING = statement(
+    """INSERT INTO heartbeat (id, beats) VALUES (1, 1) ON CONFLICT (id) DO UPDATE SET beats = heartbeat.beats + 1"""
+)
+SCHEMA_VERSION = statement("SELECT coalesce(max(version), 0) FROM memory_schema")
 TABLES = ("scopes", "sessions", "messages", "observed", "summaries", "facts", "profile_items", "persons", "ledgers")
-SIZE = (
+SIZE = statement(
     f"SELECT pg_database_size(current_database()), {', '.join(f'(SELECT count(*) FROM {table})' for table in TABLES)}"
 )

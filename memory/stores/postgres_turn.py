@@ -9,40 +9,40 @@ state; everything else sees the statement's own snapshot, in which a scope's ear
 
 from __future__ import annotations
 
+from memory.base import Message
+from memory.stores.postgres_statement import statement
+
 CARRIED = 20
 """How many messages of the scope it continues open a new one."""
 
-MESSAGE = """m.id, m.scope_id, m.session_id, m.turn_id, m.event_id, m.role, m.text, m."user", m.channel, m.conversation,
-  m.chat_type, m.agent, m.speaker_name, m.person_id, m.tokens, m.low_value, m.created_ms, m.version, m.edited_ms, m.deleted_ms,
-  m.platform_message_id, m.reply_to, m.quote, m.thinking, m.thinking_s, m.steps, m.looked_up_ms"""
+MESSAGE = "json_build_array(" + ", ".join(f'm."{field}"' for field in Message.__struct_fields__) + ")"
+"""A message as it is decoded: an array in the order of its fields."""
 
 _INSERTED = """id, scope_id, session_id, turn_id, event_id, role, text, "user", channel, conversation, chat_type, agent,
   speaker_name, person_id, tokens, low_value, created_ms, version, platform_message_id, reply_to, quote, thinking, thinking_s,
   steps, looked_up_ms"""
 
-WINDOW = f"""SELECT {MESSAGE} FROM messages m
-  WHERE m.scope_id = here.scope_id AND m.id BETWEEN here.first_id AND here.until_id AND m.session_id = here.session_id
-  ORDER BY m.id DESC LIMIT %(page)s + 1"""
-
-_PROFILE = """SELECT p.* FROM profile_items p
+_PROFILE = """SELECT to_json(p) AS row FROM profile_items p
   WHERE p.person_id = %(person_id)s AND p.namespace = %(namespace)s AND p.status = 'active' AND p.valid_from_ms <= %(now_ms)s
   AND (p.valid_to_ms IS NULL OR p.valid_to_ms > %(now_ms)s) AND (p.chat_type = 'group' OR %(private_too)s)"""
 
 PARTS = {
-    "window": WINDOW,
-    "observed": """SELECT o.id, o.scope_id, o.event_id, o."user", o.speaker_name, o.text, o.tokens, o.created_ms, o.version
-  FROM observed o WHERE o.scope_id = here.scope_id ORDER BY o.id DESC LIMIT %(observed)s""",
-    "summary": """SELECT s.* FROM summaries s
+    "window": f"""SELECT {MESSAGE} AS row FROM messages m
+  WHERE m.scope_id = here.scope_id AND m.id BETWEEN here.first_id AND here.until_id AND m.session_id = here.session_id
+  ORDER BY m.id DESC LIMIT %(page)s + 1""",
+    "observed": """SELECT to_json(o) AS row FROM observed o
+  WHERE o.scope_id = here.scope_id ORDER BY o.id DESC LIMIT %(observed)s""",
+    "summary": """SELECT to_json(s) AS row FROM summaries s
   WHERE s.scope_id = here.scope_id AND s.session_id = here.session_id ORDER BY s.id DESC LIMIT 1""",
-    "facts": """SELECT f.* FROM facts f
+    "facts": """SELECT to_json(f) AS row FROM facts f
   WHERE f.scope_id = here.scope_id AND f.session_id = here.session_id AND f.person_id = %(person_id)s
   AND f.status = 'active' AND f.expires_ms > %(now_ms)s ORDER BY f.id""",
     "pinned": f"{_PROFILE} AND p.pinned ORDER BY p.id",
     "profile": f"{_PROFILE} AND NOT p.pinned ORDER BY p.id DESC LIMIT %(profile)s",
-    "carried": f"""SELECT {MESSAGE} FROM messages m
+    "carried": f"""SELECT {MESSAGE} AS row FROM messages m
   WHERE m.scope_id = here.carry_scope_id AND m.id <= here.carry_last_id ORDER BY m.id DESC LIMIT {CARRIED}""",
 }
-"""What each part of `memory.base.Loaded` selects, given `here`."""
+"""What each part of `memory.base.Loaded` selects, given `here`: a JSON value a row."""
 
 PERSONAL = ("pinned", "profile")
 """The parts that need no scope."""
@@ -57,17 +57,19 @@ _HERE = """here AS (
 
 
 def _joined(parts: dict[str, str]) -> str:
-    return ",\n".join(f"(SELECT json_agg(w) FROM ({select}) w) AS {name}" for name, select in parts.items())
+    return ",\n".join(f"(SELECT json_agg(w.row) FROM ({select}) w) AS {name}" for name, select in parts.items())
 
 
-LOAD = f"WITH {_HERE} SELECT here.session_id, here.generation,\n{_joined(PARTS)} FROM here"
+LOAD = statement(f"WITH {_HERE} SELECT here.session_id, here.generation,\n{_joined(PARTS)} FROM here")
 
-HEAD = f"WITH {_HERE} SELECT here.session_id, here.generation FROM here"
+HEAD = statement(f"WITH {_HERE} SELECT here.session_id, here.generation, here.carry_scope_id FROM here")
 
 ALONE = {
-    name: f"SELECT json_agg(w) FROM ({select}) w"
-    if name in PERSONAL
-    else f"WITH {_HERE} SELECT {_joined({name: select})} FROM here"
+    name: statement(
+        f"SELECT json_agg(w.row) FROM ({select}) w"
+        if name in PERSONAL
+        else f"WITH {_HERE} SELECT {_joined({name: select})} FROM here"
+    )
     for name, select in PARTS.items()
 }
 """One statement a part."""
@@ -78,7 +80,7 @@ _CONTINUES = """(turn.session_id IS NOT NULL OR (s.session_id IS NOT NULL AND %(
 # How far the ids drawn by the caller are lifted, so that the scope's ids grow whatever the clock did.
 _LIFT = "greatest(0, s.last_id + 1 - %(first_id)s)"
 
-_APPEND = f"""turn AS (
+_APPEND = f"""turn AS MATERIALIZED (
   SELECT (SELECT m.session_id FROM messages m WHERE m.scope_id = %(scope_id)s AND m.turn_id = %(turn_id)s
     ORDER BY m.id LIMIT 1) AS session_id
 ), head AS (
@@ -121,31 +123,31 @@ _LEDGER = """INSERT INTO ledgers (turn_id, scope_id, created_ms, body)
   ON CONFLICT (turn_id) DO UPDATE
   SET scope_id = excluded.scope_id, created_ms = excluded.created_ms, body = excluded.body"""
 
-SAVE_LEDGER = _LEDGER.format(source="(SELECT) one")
+SAVE_LEDGER = statement(_LEDGER.format(source="(SELECT) one"))
 
-APPEND = f"WITH {_APPEND} SELECT {_APPENDED} FROM head"
+APPEND = statement(f"WITH {_APPEND} SELECT {_APPENDED} FROM head")
 
-APPEND_WITH_LEDGER = f"""WITH {_APPEND}, ledger AS (
+APPEND_WITH_LEDGER = statement(f"""WITH {_APPEND}, ledger AS (
   {_LEDGER.format(source="head")}
-) SELECT {_APPENDED} FROM head"""
+) SELECT {_APPENDED} FROM head""")
 
 # The generation is the snapshot's, as the window is: the one that `head` sees may belong to an edit that the window does not.
-APPEND_AND_LOAD = f"""WITH {_APPEND}, here AS (
+APPEND_AND_LOAD = statement(f"""WITH {_APPEND}, here AS (
   SELECT head.scope_id, head.session_id, head.last_id AS until_id, head.carry_last_id,
     CASE WHEN head.session_no <= 1 THEN head.carry_scope_id END AS carry_scope_id,
     CASE WHEN head.session_id = head.active_id THEN head.session_first_id
       ELSE (SELECT e.first_id FROM sessions e WHERE e.id = head.session_id) END AS first_id
   FROM head)
 SELECT {_APPENDED}, (SELECT s.generation FROM scopes s WHERE s.id = %(scope_id)s),
-{_joined(PARTS)} FROM head, here"""
+{_joined(PARTS)} FROM head, here""")
 
 # A newer lane owner repeats what an older one has stored: the rows stand, and the older one is shut out from here on.
 REPEATED = "messages_turn"
 """The unique index that refuses a message which an earlier try has stored."""
 
-REPEAT = f"""WITH head AS (
+REPEAT = statement(f"""WITH head AS (
   UPDATE scopes s SET fence = %(fence)s WHERE s.id = %(scope_id)s AND s.fence <= %(fence)s)
-SELECT (SELECT json_agg(w) FROM (SELECT {MESSAGE} FROM messages m
-  WHERE m.scope_id = %(scope_id)s AND m.turn_id = %(turn_id)s ORDER BY m.id DESC) w)"""
+SELECT (SELECT json_agg(w.row) FROM (SELECT {MESSAGE} AS row FROM messages m
+  WHERE m.scope_id = %(scope_id)s AND m.turn_id = %(turn_id)s ORDER BY m.id DESC) w)""")
 
-FENCE = "SELECT s.fence FROM scopes s WHERE s.id = %(scope_id)s"
+FENCE = statement("SELECT s.fence FROM scopes s WHERE s.id = %(scope_id)s")
