@@ -119,12 +119,15 @@ class WebhookAdapter:
         return verify_signature(self._verifiers, raw, headers=lambda name: request.headers.getall(name, [])), raw
 
     async def _body(self, request: web.Request) -> bytes:
-        limit = self._settings.body_bytes
-        if (request.content_length or 0) > limit:
-            raise web.HTTPRequestEntityTooLarge(max_size=limit, actual_size=request.content_length or 0)
+        """Return the body, held to `body_bytes` and `body_s`."""
+        limit, announced = self._settings.body_bytes, request.content_length
+        if announced is None:
+            request = request.clone(client_max_size=limit)  # counted as it comes; an announced length can't be exceeded
+        elif announced > limit:
+            raise web.HTTPRequestEntityTooLarge(max_size=limit, actual_size=announced)
         try:
             async with asyncio.timeout(self._settings.body_s):
-                return await request.clone(client_max_size=limit).read()
+                return await request.read()
         except TimeoutError as exc:
             raise Problem(408, "slow_body", f"the body did not arrive within {self._settings.body_s:g} s") from exc
 
