@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Protocol
 
 import msgspec
@@ -67,7 +67,7 @@ class Agent(Protocol):
     reports_lookups: bool
     """True when `Done.looked_up_ms` None means "no look-up", so that only real look-ups are down-weighted (E08)."""
 
-    def answer(self, context: Context, *, caller: Caller, deadline: float) -> AsyncIterator[AgentEvent]: ...
+    def answer(self, context: Context, *, caller: Caller, deadline: float) -> AsyncGenerator[AgentEvent, None]: ...
 
     async def probe(self) -> None:
         """Prove that the agent can be reached, cheaply; raises `AgentFault`."""

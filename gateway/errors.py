@@ -9,6 +9,7 @@ GatewayFault
 │   └── ContextTooLong      the model says the prompt is too long: trim harder, once
 ├── LeaseLost               another instance owns the lane now; write nothing
 ├── StoreBusy               the queue cannot take an event now; carries retry_after_s
+├── BadRequest              an admin asked for what can't be done; says what would
 └── CannotListen            no port to listen on: an admin must act
 """
 
@@ -73,3 +74,7 @@ class StoreBusy(GatewayFault):
 
 class CannotListen(GatewayFault):
     """The HTTP server got no port: taken, not allowed, or no such address."""
+
+
+class BadRequest(GatewayFault):
+    """An admin's request that can't be carried out as it is."""

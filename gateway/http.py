@@ -77,7 +77,7 @@ class HttpServer:
         channel: Callable[[str], HttpChannel | None],
         console: Callable[[], HttpChannel | None],
         ready: Callable[[], Awaitable[Readiness]],
-        metrics: Callable[[], bytes],
+        metrics: Callable[[], Awaitable[bytes]],
     ) -> None:
         self._settings = settings
         self._intake = intake
@@ -212,7 +212,7 @@ class HttpServer:
         return web.Response(status=status, body=msgspec.json.encode(readiness), content_type="application/json")
 
     async def _prometheus(self, _request: web.Request) -> web.Response:
-        return web.Response(body=self._metrics(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+        return web.Response(body=await self._metrics(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
 async def _alive(_request: web.Request) -> web.Response:

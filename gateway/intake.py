@@ -24,7 +24,7 @@ from gateway.errors import StoreBusy
 from gateway.hot.base import RateLimits, Streams
 from gateway.inbox.base import Event, Inbox, NewEvent, Outbox, Outcome
 from gateway.people import People
-from gateway.routing import Route, encode, route
+from gateway.routing import encode, route
 from memory.ids import Ids, now_ms
 
 logger = logging.getLogger(__name__)
@@ -33,7 +33,8 @@ ID_BITS = 63
 
 
 class Intake:
-    """Implements `adapters.base.Intake` over one inbox; `act` is called with every control event once it is stored."""
+    """Implements `adapters.base.Intake` over one inbox; `act` is called with every control event, `arrived` with every
+    message that waits in a lane, once it is stored."""
 
     def __init__(
         self,
@@ -46,10 +47,12 @@ class Intake:
         ids: Ids,
         configuration: Callable[[], Configuration],
         act: Callable[[Event], Awaitable[None]],
-        counted: Callable[[str, str, str], None],
+        arrived: Callable[[Event], None],
+        ended_at_once: Callable[[str, str, str], None],
         poll_s: float,
     ) -> None:
-        """`configuration` gives the settings of the moment; `counted` hears (channel, action, rule) of every new event."""
+        """`configuration` gives the settings of the moment; `ended_at_once` hears (channel, outcome, rule) of every
+        new event that waits in no lane."""
         self._inbox = inbox
         self._outbox = outbox
         self._streams = streams
@@ -58,7 +61,8 @@ class Intake:
         self._ids = ids
         self._configuration = configuration
         self._act = act
-        self._counted = counted
+        self._arrived = arrived
+        self._ended_at_once = ended_at_once
         self._poll_s = poll_s
 
     async def accept(self, event: InboundEvent, *, fingerprint: str | None = None) -> TurnView:
@@ -72,12 +76,15 @@ class Intake:
             if stored.fingerprint != fingerprint:
                 raise Conflict("this message id came before with another body; give a new message a new id")
             return msgspec.structs.replace(await self._view(stored), token=stored.token, duplicate=True)
-        self._counted(event.channel, verdict.action, verdict.rule)
         if isinstance(event, MessageEvent):
             self._limits.count(_limit_key(event), now=time.monotonic())
         if stored.kind == "control" and stored.outcome is None:
             await self._act(stored)
             stored = await self._inbox.event(stored.id) or stored
+        if stored.outcome is None:
+            self._arrived(stored)
+        else:
+            self._ended_at_once(event.channel, stored.outcome.state, stored.outcome.rule or verdict.rule)
         return msgspec.structs.replace(await self._view(stored), token=stored.token)
 
     async def _decide(self, event: InboundEvent, fingerprint: str | None) -> tuple[NewEvent, str, Verdict]:
@@ -139,7 +146,9 @@ class Intake:
             pass
         return await self._view(await self._inbox.event(event.id) or event)
 
-    async def events(self, channel: str, turn_id: str, *, after: int | None = None) -> AsyncGenerator[StreamEvent, None]:
+    async def events(
+        self, channel: str, turn_id: str, *, after: int | None = None
+    ) -> AsyncGenerator[StreamEvent, None]:
         event = await self._event(channel, turn_id)
         if event is None:
             raise UnknownTurn(f"no turn {turn_id!r}")
@@ -206,6 +215,3 @@ def closing(view: TurnView) -> tuple[str, bytes]:
 
 def _limit_key(event: InboundEvent) -> str:
     return f"{event.channel}:{event.sender.user}"
-
-
-__all__ = ["Intake", "Route", "closing"]

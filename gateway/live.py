@@ -21,10 +21,19 @@ from gateway.agent import Agent
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeAgent:
+    """An agent with its kind (`auto` resolved) and its model's name, "" where no model answers."""
+
+    agent: Agent
+    settings: AgentSettings
+    kind: str
+    model: str
+
+
 @dataclass(slots=True)
 class _RunningAgent:
-    settings: AgentSettings
-    agent: Agent
+    made: MadeAgent
     users: int = 0
     retired: bool = False
 
@@ -45,7 +54,7 @@ class Live:
         self,
         configuration: Configuration,
         *,
-        make_agent: Callable[[str, AgentSettings], Agent],
+        make_agent: Callable[[str, AgentSettings], MadeAgent],
         make_adapter: Callable[[str, ChannelSettings], Adapter],
     ) -> None:
         self.configuration = configuration
@@ -55,20 +64,20 @@ class Live:
         self._channels: dict[str, _RunningChannel] = {}
 
     @asynccontextmanager
-    async def agent(self, name: str) -> AsyncIterator[tuple[Agent, AgentSettings]]:
+    async def agent(self, name: str) -> AsyncIterator[MadeAgent]:
         """Lend an agent for the length of a turn. Raises KeyError when none of that name is configured."""
         running = self._agents[name]
         running.users += 1
         try:
-            yield running.agent, running.settings
+            yield running.made
         finally:
             running.users -= 1
             if running.retired and not running.users:
-                await running.agent.aclose()
+                await running.made.agent.aclose()
 
-    def agents(self) -> dict[str, Agent]:
+    def agents(self) -> dict[str, MadeAgent]:
         """Return the agents by name."""
-        return {name: running.agent for name, running in self._agents.items()}
+        return {name: running.made for name, running in self._agents.items()}
 
     def adapter(self, name: str) -> Adapter | None:
         """Return the channel's adapter; None: no such channel, or it failed to start."""
@@ -97,13 +106,13 @@ class Live:
         for channel in self._channels.values():
             channel.stop.set()
         for running in self._agents.values():
-            await running.agent.aclose()
+            await running.made.agent.aclose()
 
     async def _put_agent(self, name: str, settings: AgentSettings) -> None:
         old = self._agents.get(name)
-        if old is not None and old.settings == settings:
+        if old is not None and old.made.settings == settings:
             return
-        self._agents[name] = _RunningAgent(settings, self._make_agent(name, settings))
+        self._agents[name] = _RunningAgent(self._make_agent(name, settings))
         if old is not None:
             logger.info("agent replaced", extra={"agent": name})
             await self._retire(old)
@@ -111,7 +120,7 @@ class Live:
     async def _retire(self, running: _RunningAgent) -> None:
         running.retired = True
         if not running.users:
-            await running.agent.aclose()
+            await running.made.agent.aclose()
 
     async def _put_channel(
         self, name: str, settings: ChannelSettings, *, intake: Intake, tasks: asyncio.TaskGroup

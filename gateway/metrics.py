@@ -4,7 +4,6 @@ code (channel, agent, rule), never ids, so that their number is bounded."""
 from __future__ import annotations
 
 import platform
-from typing import Literal
 
 from prometheus_client import (
     CollectorRegistry,
@@ -99,8 +98,8 @@ class Metrics:
         """Time a wait that was asked for; `who` is an agent's or a channel's name."""
         self._limited.labels(who).observe(seconds)
 
-    def send_ended(self, *, channel: str, outcome: Literal["sent", "unknown", "dead"]) -> None:
-        """Count a chunk that will not be tried again."""
+    def send_ended(self, *, channel: str, outcome: str) -> None:
+        """Count how a send went: sent, unknown, dead; retried and throttled ones come again."""
         self._sends.labels(channel, outcome).inc()
 
     def sample(self, stats: Stats, *, now_ms: int) -> None:

@@ -1,0 +1,133 @@
+"""`python -m gateway VERB`: the command line. Parses arguments and prints; the work is done by `app` and `admin.service`.
+
+Exit codes: 0 ok, 1 failed, 2 invalid configuration or usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from config.generated import schema, write_generated
+from config.loader import Configuration, load
+from config.problems import InvalidSettings
+
+OK, FAILED, INVALID = 0, 1, 2
+DEFAULT_CONFIG = Path(__file__).parents[1] / "config" / "default.yaml"
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the whole command line."""
+    top = argparse.ArgumentParser(prog="python -m gateway", description="Clew: a chatbot gateway with a memory core")
+    verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB")
+
+    def verb(name: str, help_: str, *, config: bool = True, as_json: bool = False) -> argparse.ArgumentParser:
+        added = verbs.add_parser(name, help=help_, description=help_)
+        if config:
+            added.add_argument("--config", type=Path, default=DEFAULT_CONFIG, metavar="FILE", help="settings (YAML)")
+        if as_json:
+            added.add_argument("--json", action="store_true", help="print JSON")
+        return added
+
+    verb("serve", "run the gateway")
+    verb("check", "check the settings and say what is wrong, with lines", as_json=True)
+    made = verb("schema", "print the JSON Schema of the settings", config=False)
+    made.add_argument("--write", action="store_true", help="write config/schema.json and the table in config/README.md")
+    show = verb("show", "show the settings that apply in a place, each with its origin", as_json=True)
+    show.add_argument("channel")
+    show.add_argument("room", nargs="?")
+    show.add_argument("thread", nargs="?")
+    explain = verb("explain", "show what the model saw in a turn, what it did not, and why", as_json=True)
+    explain.add_argument("turn")
+    replay = verb("replay", "make a turn's prompt again, as it was or under other settings", as_json=True)
+    replay.add_argument("turn")
+    replay.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", dest="changes", help="e.g. turns=4")
+    chat = verb("chat", "talk to the gateway in the terminal")
+    chat.add_argument("--as", dest="person", default="you", help="name to speak as")
+    chat.add_argument("--room", help="a group room instead of a private talk")
+    chat.add_argument("--url", help="a running gateway (default: the one of these settings, or one for this talk)")
+    db = verb("db", "the database: status, migrate, backup FILE", as_json=True)
+    db.add_argument("act", choices=("status", "migrate", "backup"))
+    db.add_argument("file", nargs="?", type=Path)
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one verb; return its exit code."""
+    args = parser().parse_args(arguments)
+    try:
+        return VERBS[args.verb](args)
+    except InvalidSettings as exc:
+        print(*exc.problems, sep="\n", file=sys.stderr)
+        return INVALID
+    except KeyboardInterrupt:
+        return FAILED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader left; nothing more to say
+        return FAILED
+
+
+def _serve(args: argparse.Namespace) -> int:
+    from gateway.app import serve  # the other verbs don't pay for it
+
+    return asyncio.run(serve(args.config, os.environ))
+
+
+def _check(args: argparse.Namespace) -> int:
+    try:
+        configuration = _load(args)
+    except InvalidSettings as exc:
+        if args.json:
+            print(json.dumps([msgspec.to_builtins(problem) for problem in exc.problems], ensure_ascii=False, indent=2))
+            return INVALID
+        raise
+    settings = configuration.settings
+    if args.json:
+        print("[]")
+    else:
+        print(f"{args.config}: ok ({len(settings.channels)} channels, {len(settings.agents)} agents)")
+    return OK
+
+
+def _schema(args: argparse.Namespace) -> int:
+    if args.write:
+        for path in write_generated():
+            print(path)
+    else:
+        print(json.dumps(schema(), ensure_ascii=False, indent=2))
+    return OK
+
+
+def _load(args: argparse.Namespace) -> Configuration:
+    return load(args.config, os.environ)
+
+
+def _service(act: str) -> Callable[[argparse.Namespace], int]:
+    def run(args: argparse.Namespace) -> int:
+        from gateway.admin import cli
+
+        return asyncio.run(getattr(cli, act)(_load(args), args))
+
+    return run
+
+
+VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "serve": _serve,
+    "check": _check,
+    "schema": _schema,
+    "show": _service("show"),
+    "explain": _service("explain"),
+    "replay": _service("replay"),
+    "chat": _service("chat"),
+    "db": _service("db"),
+}
+
+if __name__ == "__main__":
+    sys.exit(main())

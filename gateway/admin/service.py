@@ -1,0 +1,143 @@
+"""What an admin can ask: what a turn's prompt held and why, and what it would hold under other settings.
+
+The command line and the chat page use it now; the console and REST later. Rights are the doors' business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import msgspec
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from adapters.base import AgentView
+from adapters.errors import UnknownTurn
+from config.channels.base import RoomSettings
+from config.loader import Configuration, from_document
+from config.problems import InvalidSettings
+from config.settings import AgentSettings
+from gateway.errors import BadRequest
+from gateway.inbox.base import Inbox
+from gateway.intake import Intake
+from gateway.live import Live
+from gateway.policy import policy_of
+from memory.base import Ledger, Store
+from memory.key import decode_part
+from memory.policy import Policy
+from memory.replay import Explanation, Replay
+from memory.service import Memory
+
+Section = TypeVar("Section", bound=BaseModel)
+
+
+class Admin:
+    """Answers questions about stored turns."""
+
+    def __init__(self, *, memory: Memory, store: Store) -> None:
+        self._memory = memory
+        self._store = store
+
+    async def explain(self, turn_id: int) -> Explanation | None:
+        """Return what the model saw in a turn; None: no ledger is kept of it."""
+        ledger = await self._store.ledger(turn_id)
+        if ledger is None:
+            return None
+        settings = await self._settings_of(ledger)
+        return await self._memory.explain(turn_id, None if settings is None else _policy(ledger, *settings))
+
+    async def replay(self, turn_id: int, changes: Sequence[str] = ()) -> Replay | None:
+        """Make the turn's prompt again, with `changes` (`memory.window.turns=4`, `agent.system=…`) to its settings of then.
+
+        None: no ledger is kept of it. Raises `BadRequest` for a change that can't be made, and when the settings of then
+        are not known any more.
+        """
+        ledger = await self._store.ledger(turn_id)
+        if ledger is None:
+            return None
+        settings = await self._settings_of(ledger)
+        if settings is None:
+            raise BadRequest(f"turn {turn_id}: its settings (revision {ledger.revision}) are not stored any more")
+        was = _policy(ledger, *settings)
+        return await self._memory.replay(turn_id, _policy(ledger, *changed(*settings, changes)), was=was)
+
+    async def _settings_of(self, ledger: Ledger) -> tuple[AgentSettings, RoomSettings] | None:
+        """Return agent and place settings as they were; None where that revision is gone or can't be read any more."""
+        document = await self._store.revision(ledger.revision)
+        if document is None:
+            return None
+        try:
+            configuration: Configuration = from_document(document)
+        except InvalidSettings:
+            return None
+        channel = decode_part(ledger.frame.channel)
+        room, slash, thread = ledger.frame.conversation.partition("/")
+        place = configuration.effective(channel, decode_part(room), decode_part(thread) if slash else None)
+        return configuration.settings.agents[ledger.agent], place
+
+
+def _policy(ledger: Ledger, agent: AgentSettings, room: RoomSettings) -> Policy:
+    # A model of "" is an agent without one; otherwise a changed model name counts.
+    model = agent.model if ledger.frame.model else ""
+    return policy_of(ledger.agent, agent, room, model=model, reports_lookups=ledger.frame.reports_lookups)
+
+
+def changed(agent: AgentSettings, room: RoomSettings, changes: Sequence[str]) -> tuple[AgentSettings, RoomSettings]:
+    """Return the settings with `PATH=VALUE` changes. Paths are those of the settings file: a room's (`memory.window.turns`),
+    or an agent's behind `agent.`. Raises `BadRequest`."""
+    for change in changes:
+        path, equals, value = change.partition("=")
+        if not equals:
+            raise BadRequest(f"{change!r}: write PATH=VALUE, for example memory.window.turns=4")
+        steps = path.strip().split(".")
+        if steps[0] == "agent" and len(steps) > 1:
+            agent = _with(agent, steps[1:], value, path)
+        else:
+            room = _with(room, steps, value, path)
+    return agent, room
+
+
+def _with(section: Section, steps: list[str], value: str, path: str) -> Section:
+    data: dict[str, Any] = section.model_dump()
+    at = data
+    for step in steps[:-1]:
+        at = at.get(step, {})
+        if not isinstance(at, dict):
+            raise BadRequest(f"{path!r}: no such setting")
+    if steps[-1] not in at:
+        raise BadRequest(f"{path!r}: no such setting; `show` lists them")
+    try:
+        at[steps[-1]] = yaml.safe_load(value)
+        return type(section).model_validate(data)
+    except (ValidationError, yaml.YAMLError) as exc:
+        reason = exc.errors(include_url=False)[0]["msg"] if isinstance(exc, ValidationError) else "not readable"
+        raise BadRequest(f"{path}: {value!r}: {reason}") from exc
+
+
+class Explaining:
+    """Implements `adapters.base.Explains`: what a person may see of its own turns."""
+
+    def __init__(self, *, admin: Admin, intake: Intake, inbox: Inbox, live: Live) -> None:
+        self._admin = admin
+        self._intake = intake
+        self._inbox = inbox
+        self._live = live
+
+    async def explain(self, channel: str, turn_id: str, *, token: str) -> bytes:
+        view = await self._intake.turn(channel, turn_id, token=token)
+        event = await self._inbox.event(int(view.turn))
+        explanation = None if event is None else await self._admin.explain(event.turn_id)
+        if explanation is None:
+            raise UnknownTurn(f"no ledger is kept of turn {turn_id!r}: no agent was asked, or its time is over")
+        return msgspec.json.encode(explanation)
+
+    def agents(self, channel: str) -> tuple[AgentView, ...]:
+        room = self._live.configuration.effective(channel)
+        agents = self._live.agents()
+        names = dict.fromkeys([room.agent, *room.agents])
+        return tuple(
+            AgentView(name=name, kind=agents[name].kind, model=agents[name].model or None)
+            for name in names
+            if name in agents
+        )

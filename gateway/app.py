@@ -1,0 +1,433 @@
+"""COMPOSITION ROOT: opens everything in reading order, by hand, and ends it in good order.
+
+The only file that names concrete classes. What a test wants to replace is a keyword argument.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from adapters.base import Adapter, InboundEvent, MessageEvent
+from adapters.console.adapter import ConsoleAdapter
+from adapters.webhook.adapter import WebhookAdapter
+from config.channels.base import ChannelSettings
+from config.channels.console import ConsoleSettings
+from config.channels.webhook import WebhookSettings
+from config.loader import Configuration, load
+from config.masking import secrets_of
+from config.problems import InvalidSettings
+from config.reload import watch
+from config.settings import AgentSettings, Settings
+from gateway import logs
+from gateway.admin.service import Admin, Explaining
+from gateway.agents.demo import DemoAgent
+from gateway.agents.openai import OpenAIAgent
+from gateway.asking import Asking
+from gateway.commands import parse_command
+from gateway.control import Control
+from gateway.delivery import Delivery
+from gateway.errors import CannotListen, StoreBusy
+from gateway.health import Health
+from gateway.hot.process import ProcessRateLimits, ProcessStreams
+from gateway.http import HttpChannel, HttpServer
+from gateway.inbox.base import Event, Inbox, Outbox
+from gateway.inbox.sqlite import SqliteInbox
+from gateway.intake import Intake
+from gateway.lanes import Gathering, Lanes
+from gateway.live import Live, MadeAgent
+from gateway.metrics import Metrics
+from gateway.people import People
+from gateway.replies import Commands
+from gateway.responder import Responder
+from gateway.retention import Retention
+from gateway.routing import decode
+from memory.base import Store
+from memory.errors import MemoryFault
+from memory.ids import Ids, now_ms
+from memory.service import Memory
+from memory.stores.lock import StoreLock
+from memory.stores.sqlite import SqliteStore
+from memory.tokens import Tokenizers, needs_o200k
+
+logger = logging.getLogger(__name__)
+
+VERSION = "0.1.0"
+
+
+class Queues(Inbox, Outbox, Protocol):
+    """One object that is both queues."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Storage:
+    """The opened truth."""
+
+    store: Store
+    queues: Queues
+
+
+def sqlite_path(storage: str) -> Path | None:
+    """Return the file of a `sqlite:///PATH` storage; None for a server's."""
+    prefix = "sqlite:///"
+    return Path(storage.removeprefix(prefix)) if storage.startswith(prefix) else None
+
+
+@asynccontextmanager
+async def open_storage(settings: Settings, *, ids: Ids) -> AsyncIterator[Storage]:
+    """Open store and queues, migrate them, and close them at the end. Raises `StoreUnavailable` and `SchemaTooNew`."""
+    database, queue = settings.database, settings.queue
+    path = sqlite_path(settings.storage)
+    async with AsyncExitStack() as stack:
+        store: Store
+        queues: Queues
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(StoreLock(path))
+            write_turn = asyncio.Lock()
+            store = await stack.enter_async_context(
+                SqliteStore(path, ids=ids, write_turn=write_turn, timeout_s=database.timeout_s)
+            )
+            queues = await stack.enter_async_context(
+                SqliteInbox(
+                    path,
+                    write_turn=write_turn,
+                    timeout_s=database.timeout_s,
+                    lease_s=queue.lease_s,
+                    poll_s=queue.poll_s,
+                    accept_max=queue.accept_max,
+                )
+            )
+        else:
+            from gateway.inbox.postgres import PostgresInbox  # only who uses a database pays for its driver
+            from memory.stores.postgres import PostgresStore
+
+            store = await stack.enter_async_context(
+                PostgresStore(settings.storage, ids=ids, pool_size=database.pool, timeout_s=database.timeout_s)
+            )
+            queues = await stack.enter_async_context(
+                PostgresInbox(
+                    settings.storage,
+                    pool_size=database.pool,
+                    timeout_s=database.timeout_s,
+                    lease_s=queue.lease_s,
+                    poll_s=queue.poll_s,
+                    accept_max=queue.accept_max,
+                )
+            )
+        if settings.redis is not None:
+            from memory.stores.redis import RedisCache
+
+            store = await stack.enter_async_context(
+                RedisCache(store, settings.redis, ttl_s=database.cache_s, timeout_s=database.cache_timeout_s)
+            )
+        yield Storage(store=store, queues=queues)
+
+
+@asynccontextmanager
+async def open_reading(settings: Settings) -> AsyncIterator[Store]:
+    """Open the store to read beside a running gateway: no lock, no migration, no cache."""
+    path = sqlite_path(settings.storage)
+    timeout_s = settings.database.timeout_s
+    async with AsyncExitStack() as stack:
+        if path is not None:
+            yield await stack.enter_async_context(
+                SqliteStore(path, ids=Ids(0), write_turn=asyncio.Lock(), timeout_s=timeout_s, read_only=True)
+            )
+        else:
+            from memory.stores.postgres import PostgresStore
+
+            yield await stack.enter_async_context(
+                PostgresStore(settings.storage, ids=Ids(0), pool_size=2, timeout_s=timeout_s)
+            )
+
+
+def agent_kind(settings: AgentSettings) -> str:
+    """Return the agent's kind, `auto` resolved."""
+    if settings.kind == "auto":
+        return "openai" if settings.api_key is not None or settings.base_url is not None else "demo"
+    return settings.kind
+
+
+def make_agent(name: str, settings: AgentSettings, *, metrics: Metrics) -> MadeAgent:
+    """Make an agent of the configured kind. Nothing connects before the first call."""
+    kind = agent_kind(settings)
+    if kind == "demo":
+        return MadeAgent(agent=DemoAgent(), settings=settings, kind=kind, model="")
+    agent = OpenAIAgent(settings, on_rate_limit=lambda seconds: metrics.rate_limited(seconds, who=name))
+    return MadeAgent(agent=agent, settings=settings, kind=kind, model=settings.model)
+
+
+async def run(
+    configuration: Configuration,
+    *,
+    path: Path,
+    environ: Mapping[str, str],
+    stop: asyncio.Event,
+    announce: Callable[[str], None],
+    mask: logs.SecretMask,
+) -> None:
+    """Serve until `stop` is set, then end in good order. `announce` gets the ready line, `mask` each new secret.
+
+    Raises what keeps the gateway from starting (`CannotListen`, `MemoryFault`, `StoreBusy`), and whatever ends one of its
+    lasting tasks: a gateway that goes on without one of them would accept and never answer.
+    """
+    settings = configuration.settings
+    instance = settings.server.instance
+    ids = Ids(random.randrange(1024) if instance is None else instance)  # noqa: S311  # a number, not a secret
+    metrics = Metrics(version=VERSION)
+    tokenizers = Tokenizers()
+    async with open_storage(settings, ids=ids) as storage:
+        store, queues = storage.store, storage.queues
+        live = Live(
+            configuration,
+            make_agent=lambda name, agent: make_agent(name, agent, metrics=metrics),
+            make_adapter=lambda name, channel: make_adapter(name, channel, live=live, explains=explaining),
+        )
+        streams = ProcessStreams()
+        people = People(store)
+        memory = Memory(store, tokenizers=tokenizers)
+        intake = Intake(
+            inbox=queues,
+            outbox=queues,
+            streams=streams,
+            limits=ProcessRateLimits(),
+            people=people,
+            ids=ids,
+            configuration=lambda: live.configuration,
+            act=lambda event: control.act(event),
+            arrived=lambda event: control.arrived(event),
+            ended_at_once=lambda channel, outcome, rule: metrics.turn_ended(
+                channel=channel, agent="", outcome=outcome, rule=rule
+            ),
+            poll_s=settings.queue.poll_s,
+        )
+        explaining = Explaining(admin=Admin(memory=memory, store=store), intake=intake, inbox=queues, live=live)
+        asking = Asking(live=live, memory=memory, streams=streams, metrics=metrics)
+        responder = Responder(
+            inbox=queues,
+            outbox=queues,
+            memory=memory,
+            people=people,
+            asking=asking,
+            commands=Commands(memory=memory, people=people, asking=asking, live=live),
+            live=live,
+            streams=streams,
+            metrics=metrics,
+            closed=intake.close,
+        )
+        lanes = Lanes(
+            queues,
+            responder.respond,
+            lambda event: gathering(event, live.configuration),
+            most=settings.queue.lanes,
+            lease_s=settings.queue.lease_s,
+            retry_s=settings.queue.poll_s,
+        )
+        control = Control(
+            inbox=queues,
+            memory=memory,
+            people=people,
+            lanes=lanes,
+            configuration=lambda: live.configuration,
+            closed=intake.close,
+        )
+        delivery = Delivery(
+            queues,
+            queues,
+            live.adapter,
+            intake.ended,
+            send_s=settings.queue.send_s,
+            attempts=settings.queue.send_attempts,
+            first_wait_s=settings.queue.send_wait_s,
+            counted=lambda channel, outcome: metrics.send_ended(channel=channel, outcome=outcome),
+        )
+        health = Health(store=store, inbox=queues, live=live, timeout_s=settings.database.timeout_s)
+        retention = Retention(
+            inbox=queues, store=store, metrics=metrics, settings=lambda: live.configuration.settings.retention
+        )
+        server = HttpServer(
+            settings=settings.server,
+            intake=intake,
+            channel=lambda name: http_channel(live.adapter(name)),
+            console=lambda: console_of(live),
+            ready=health.check,
+            metrics=lambda: rendered(metrics, queues),
+        )
+
+        async def put_in_place(changed: Configuration, tasks: asyncio.TaskGroup) -> None:
+            mask.know(secrets_of(changed.settings))
+            await store.put_revision(changed.revision, changed.document, now_ms=now_ms())
+            await live.apply(changed, intake=intake, tasks=tasks)
+            if any(counts_by_ranks(made) for made in live.agents().values()):
+                await tokenizers.warm()
+
+        async def follow_settings(tasks: asyncio.TaskGroup) -> None:
+            async with aclosing(watch(path, environ, current=configuration)) as changes:
+                async for change in changes:
+                    await take_over(change, lambda changed: put_in_place(changed, tasks))
+
+        async with asyncio.TaskGroup() as tasks:
+            await put_in_place(configuration, tasks)
+            await control.recover()
+            lasting = [
+                tasks.create_task(follow_settings(tasks), name="settings"),
+                tasks.create_task(retention.run(), name="retention"),
+            ]
+            answering = tasks.create_task(lanes.run(), name="lanes")
+            sending = tasks.create_task(delivery.run(), name="delivery")
+            async with server.running() as port:
+                announce(ready_line(settings, port=port, live=live))
+                lasting.append(tasks.create_task(look_once(health), name="first look"))
+                await stop.wait()
+                health.stopping = True
+                lanes.drain()
+                await ended_within(answering, seconds=settings.server.stop_s)
+            delivery.drain()
+            await ended_within(sending, seconds=settings.queue.send_s)
+            for task in lasting:
+                task.cancel()
+            await live.aclose()
+
+
+async def take_over(
+    change: Configuration | InvalidSettings, put_in_place: Callable[[Configuration], Awaitable[None]]
+) -> None:
+    """Put changed settings in place, or say why not; what ran before runs on in that case."""
+    if isinstance(change, InvalidSettings):
+        for problem in change.problems:
+            logger.error("settings refused; the last good ones stay", extra={"problem": str(problem)})
+        return
+    try:
+        await put_in_place(change)
+    except Exception:
+        logger.exception("settings could not be put in place; the last good ones stay")
+    else:
+        logger.info("settings changed", extra={"revision": change.revision})
+
+
+async def ended_within(task: asyncio.Task[None], *, seconds: float) -> None:
+    """Wait for a task that was asked to end; one that does not is cancelled. Its work is taken up at the next start."""
+    _, pending = await asyncio.wait({task}, timeout=seconds)
+    if pending:
+        logger.warning("cancelled at the deadline", extra={"task": task.get_name(), "seconds": seconds})
+        task.cancel()
+        await asyncio.wait({task})
+
+
+async def look_once(health: Health) -> None:
+    """Look at every part after the start: what is wrong is said before the first person meets it, and what an agent loads
+    late is loaded by then."""
+    readiness = await health.check()
+    for part, state in readiness.checks.items():
+        if state != "ok":
+            logger.warning("not in order", extra={"part": part, "reason": state})
+
+
+def make_adapter(name: str, settings: ChannelSettings, *, live: Live, explains: Explaining) -> Adapter:
+    """Make a channel of the configured kind."""
+    match settings:
+        case ConsoleSettings():
+            public_url = live.configuration.settings.server.public_url
+            return ConsoleAdapter(name, settings=settings, explains=explains, public_url=public_url)
+        case WebhookSettings():
+            return WebhookAdapter(
+                name,
+                settings=settings,
+                members=lambda room, thread: live.configuration.effective(name, room, thread).allow.members,
+            )
+    raise ValueError(f"channel {name!r}: kind {settings.kind!r} has no adapter")
+
+
+def http_channel(adapter: Adapter | None) -> HttpChannel | None:
+    """Return the adapter if it takes HTTP requests."""
+    return adapter if isinstance(adapter, ConsoleAdapter | WebhookAdapter) else None
+
+
+def console_of(live: Live) -> ConsoleAdapter | None:
+    """Return the chat page's adapter, None if none is configured."""
+    adapters = (live.adapter(name) for name in live.channels())
+    return next((adapter for adapter in adapters if isinstance(adapter, ConsoleAdapter)), None)
+
+
+def gathering(event: Event, configuration: Configuration) -> Gathering:
+    """Return how a waiting event may be joined with its neighbours."""
+    route = decode(event.body)
+    place = route.event
+    known = place.channel in configuration.settings.channels
+    room = (
+        configuration.effective(place.channel, place.room, place.thread) if known else configuration.settings.defaults
+    )
+    return Gathering(busy=room.busy, most=room.collect_max, alone=route.refused or is_command(place))
+
+
+def is_command(event: InboundEvent) -> bool:
+    return isinstance(event, MessageEvent) and parse_command(event.text) is not None
+
+
+def counts_by_ranks(made: MadeAgent) -> bool:
+    """Whether the agent's prompts are counted with the o200k ranks, which take 0.3 s and 77 MB to load."""
+    return needs_o200k(made.settings.tokenizer, made.model)
+
+
+async def rendered(metrics: Metrics, inbox: Inbox) -> bytes:
+    """Return the metrics' text with the queue's numbers of this moment (of the last one, if it can't be asked now)."""
+    try:
+        metrics.sample(await inbox.stats(), now_ms=now_ms())
+    except StoreBusy:
+        logger.warning("queue not sampled", exc_info=True)
+    return metrics.render()
+
+
+def ready_line(settings: Settings, *, port: int, live: Live) -> str:
+    """Return the line that says where the gateway is and what answers by default."""
+    host = settings.server.host
+    shown = "127.0.0.1" if host in ("0.0.0.0", "::", "") else f"[{host}]" if ":" in host else host  # noqa: S104
+    agents = live.agents()
+    answering = agents.get(settings.defaults.agent) or next(iter(agents.values()))
+    return f"Clew is ready: http://{shown}:{port}/ (agent: {answering.kind})"
+
+
+async def serve(path: Path, environ: Mapping[str, str]) -> int:
+    """Run the gateway as a process: logs to standard error, the ready line to standard output, stop by signal.
+
+    Returns the exit code: 0 after an orderly end, 1 when it could not start. Raises `InvalidSettings`.
+    """
+    configuration = load(path, environ)
+    mask = logs.configure(configuration.settings.server.log_level, secrets=secrets_of(configuration.settings))
+    for warning in configuration.warnings:
+        logger.warning("settings", extra={"problem": str(warning)})
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    code = 0
+    try:
+        await run(
+            configuration,
+            path=path,
+            environ=environ,
+            stop=stop,
+            announce=lambda line: print(line, flush=True),
+            mask=mask,
+        )
+    except* (CannotListen, MemoryFault, StoreBusy, OSError) as faults:
+        for fault in flat(faults):
+            print(f"Clew can't go on: {fault}", file=sys.stderr)
+        code = 1
+    return code
+
+
+def flat(group: BaseExceptionGroup[Exception]) -> list[BaseException]:
+    """Return the single exceptions of a group."""
+    found: list[BaseException] = []
+    for exc in group.exceptions:
+        found.extend(flat(exc) if isinstance(exc, BaseExceptionGroup) else [exc])
+    return found

@@ -1,0 +1,149 @@
+"""Asking the agent: the answer as a live stream, a fallback where one is down, one shorter try where the prompt is too long,
+and an early end when its speaker wants it.
+
+Between the memory that made the prompt and the responder that hands the reply on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field
+
+from config.channels.base import RoomSettings
+from gateway.agent import Caller, Delta, Done, ToolUse
+from gateway.errors import AgentBroken, AgentTimeout, AgentUnavailable, ContextTooLong
+from gateway.hot.base import Streams
+from gateway.lanes import Running
+from gateway.live import Live
+from gateway.metrics import Metrics
+from gateway.notices import notice
+from gateway.policy import policy_of
+from gateway.routing import Route
+from memory.base import Step
+from memory.ids import now_ms
+from memory.policy import Policy
+from memory.service import Memory
+from memory.turn import Prepared, Reply
+
+logger = logging.getLogger(__name__)
+
+DOWN = (AgentUnavailable, AgentTimeout, AgentBroken)
+"""What makes a fallback agent answer. A refusal does not: another model must not say what this one may not."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """An answer while it is made. `prepared` is the prompt in force: a fallback or a shorter try replaces it."""
+
+    prepared: Prepared
+    text: str = ""
+    steps: list[Step] = field(default_factory=list)
+    done: Done | None = None
+
+    def reply(self) -> Reply:
+        """Return the finished answer as memory keeps it."""
+        done = self.done or Done(finish="stopped")
+        usage = {"prompt": done.usage.prompt, "completion": done.usage.completion} if done.usage else {}
+        return Reply(
+            text=self.text,
+            usage=usage,
+            steps=tuple(self.steps),
+            thinking=done.thinking,
+            thinking_s=done.thinking_s,
+            looked_up_ms=done.looked_up_ms,
+        )
+
+
+class Asking:
+    """Asks agents for the responder."""
+
+    def __init__(self, *, live: Live, memory: Memory, streams: Streams, metrics: Metrics) -> None:
+        self._live = live
+        self._memory = memory
+        self._streams = streams
+        self._metrics = metrics
+
+    @asynccontextmanager
+    async def policy(self, agent: str, room: RoomSettings) -> AsyncIterator[Policy]:
+        """Lend the policy by which `agent` is asked in the room, and hold the agent meanwhile. Raises KeyError: no such."""
+        async with self._live.agent(agent) as lent:
+            yield policy_of(agent, lent.settings, room, model=lent.model, reports_lookups=lent.agent.reports_lookups)
+
+    async def ask(self, turn: Running, head: Route, draft: Draft, *, caller: Caller, room: RoomSettings) -> bool:
+        """Fill the draft. False: the turn was interrupted and begins again. A stopped turn has what there was so far, marked,
+        or no text. Raises `AgentFault` when no agent gave an answer."""
+        answer = asyncio.ensure_future(self._with_fallback(turn, head, draft, caller=caller, room=room))
+        halted = asyncio.ensure_future(turn.halted.wait())
+        try:
+            await asyncio.wait({answer, halted}, return_when=asyncio.FIRST_COMPLETED)
+            if answer.done():
+                answer.result()
+                return True
+        finally:
+            answer.cancel()
+            halted.cancel()
+            await asyncio.gather(answer, halted, return_exceptions=True)
+        if turn.reason == "interrupted":
+            return False
+        if draft.text:
+            mark = f"\n\n{notice('stopped_mark', head.language)}"
+            draft.text += mark
+            self._streams.delta([event.id for event in turn.events], mark)
+        return True
+
+    async def _with_fallback(
+        self, turn: Running, head: Route, draft: Draft, *, caller: Caller, room: RoomSettings
+    ) -> None:
+        try:
+            await self._shorter_if_need_be(turn, head.agent, draft, caller=caller)
+        except DOWN as fault:
+            if room.fallback is None:
+                raise
+            logger.warning(
+                "fallback agent answers",
+                extra={"turn": turn.turn_id, "agent": head.agent, "fallback": room.fallback, "reason": str(fault)},
+            )
+            self._metrics.agent_failed(agent=head.agent, code=fault.code)
+            async with self.policy(room.fallback, room) as policy:
+                draft.prepared = self._memory.again(draft.prepared, policy=policy)
+            self._begin_again(turn, draft)
+            await self._shorter_if_need_be(turn, room.fallback, draft, caller=caller)
+
+    async def _shorter_if_need_be(self, turn: Running, agent: str, draft: Draft, *, caller: Caller) -> None:
+        try:
+            await self._stream(turn, agent, draft, caller=caller)
+        except ContextTooLong:
+            draft.prepared = self._memory.again(draft.prepared, shorter=True)
+            self._begin_again(turn, draft)
+            await self._stream(turn, agent, draft, caller=caller)
+
+    async def _stream(self, turn: Running, name: str, draft: Draft, *, caller: Caller) -> None:
+        ids = [event.id for event in turn.events]
+        async with self._live.agent(name) as lent:
+            deadline = asyncio.get_running_loop().time() + lent.settings.timeout_s
+            stream = lent.agent.answer(draft.prepared.context, caller=caller, deadline=deadline)
+            async with aclosing(stream) as events:
+                async for event in events:
+                    match event:
+                        case Delta(text):
+                            if not draft.text:
+                                waited = (now_ms() - turn.events[0].accepted_ms) / 1000
+                                self._metrics.first_token(waited, channel=caller.channel, agent=name)
+                            draft.text += text
+                            self._streams.delta(ids, text)
+                        case ToolUse(step):
+                            draft.steps.append(step)
+                        case Done():
+                            draft.done = event
+            if draft.done is not None and draft.done.usage is not None:
+                usage = draft.done.usage
+                self._metrics.tokens(agent=name, prompt=usage.prompt, completion=usage.completion)
+
+    def _begin_again(self, turn: Running, draft: Draft) -> None:
+        if draft.text:
+            self._streams.reset([event.id for event in turn.events])
+        draft.text = ""
+        draft.steps.clear()

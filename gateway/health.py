@@ -1,0 +1,75 @@
+"""Whether this instance should get traffic: the store takes writes, the agents can be reached, the queue moves."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from gateway.errors import AgentFault, StoreBusy
+from gateway.http import Readiness
+from gateway.inbox.base import Inbox
+from gateway.live import Live, MadeAgent
+from memory.base import Store
+from memory.errors import StoreUnavailable
+from memory.ids import now_ms
+
+PROBE_S = 30.0
+"""Seconds an agent's answer to a probe counts: readiness is asked every few seconds, a model's service should not be."""
+
+
+class Health:
+    """Answers `/readyz`. An agent that is down makes the instance not ready only if it is the last one that works."""
+
+    def __init__(self, *, store: Store, inbox: Inbox, live: Live, timeout_s: float) -> None:
+        self._store = store
+        self._inbox = inbox
+        self._live = live
+        self._timeout_s = timeout_s
+        self._probed: dict[str, tuple[float, MadeAgent, str]] = {}
+        self._probing = asyncio.Lock()
+        self.stopping = False
+
+    async def check(self) -> Readiness:
+        """Look at every part, each within `timeout_s`."""
+        checks = {"store": await self._store_state()}
+        lag_s = None
+        try:
+            oldest = (await self._inbox.stats()).oldest_waiting_ms
+            lag_s = None if oldest is None else max(0, now_ms() - oldest) / 1000
+            checks["queue"] = "ok"
+        except StoreBusy as fault:
+            checks["queue"] = str(fault)
+        agents = {f"agent {name}": state for name, state in (await self._agents()).items()}
+        channels = {f"channel {name}": failure or "ok" for name, failure in self._live.channels().items()}
+        down = all(state != "ok" for state in agents.values())
+        ready = not self.stopping and not down and checks["store"] == checks["queue"] == "ok"
+        stopping = {"gateway": "stopping"} if self.stopping else {}
+        return Readiness(ready=ready, checks=checks | agents | channels | stopping, lag_s=lag_s)
+
+    async def _store_state(self) -> str:
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                await self._store.ping()
+        except (StoreUnavailable, TimeoutError) as fault:
+            return str(fault) or "no answer in time"
+        return "ok"
+
+    async def _agents(self) -> dict[str, str]:
+        agents = self._live.agents()
+        async with self._probing:
+            states = await asyncio.gather(*(self._agent(name, made) for name, made in agents.items()))
+            self._probed = {name: self._probed[name] for name in agents if name in self._probed}
+        return dict(zip(agents, states, strict=True))
+
+    async def _agent(self, name: str, made: MadeAgent) -> str:
+        until, probed, state = self._probed.get(name, (0.0, None, ""))
+        if probed is made and time.monotonic() < until:
+            return state
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                await made.agent.probe()
+            state = "ok"
+        except (AgentFault, TimeoutError) as fault:
+            state = str(fault) or "no answer in time"
+        self._probed[name] = (time.monotonic() + PROBE_S, made, state)
+        return state

@@ -1,0 +1,82 @@
+"""What the gateway answers by itself when a command is written. Recognising commands is `commands.py`'s."""
+
+from __future__ import annotations
+
+from adapters.base import InboundEvent
+from config.channels.base import RoomSettings
+from gateway.asking import Asking
+from gateway.commands import Command, agent_answer, help_text
+from gateway.live import Live
+from gateway.notices import Language, notice
+from gateway.people import People
+from gateway.routing import Route
+from memory.base import Message
+from memory.service import Memory
+
+SHOWN_CHARS = 200
+
+
+class Commands:
+    """Carries commands out, in the scope that memory uses (nanobot#1482)."""
+
+    def __init__(self, *, memory: Memory, people: People, asking: Asking, live: Live) -> None:
+        self._memory = memory
+        self._people = people
+        self._asking = asking
+        self._live = live
+
+    async def answer(self, command: Command, route: Route, room: RoomSettings) -> str:
+        """Do what the command says and return what to tell the person."""
+        match command.name:
+            case "new":
+                await self.new(route, room)
+                return notice("new", route.language)
+            case "agent":
+                return await self._agent(command.argument, route, room)
+            case "memory":
+                return await self._what_is_known(route, room)
+            case "help" | "stop":  # /stop acts past the lane; one that comes here had nothing to stop
+                return help_text(room, route.language)
+
+    async def new(self, route: Route, room: RoomSettings) -> None:
+        """End the session of the route's scope; nothing stored brings it back (openclaw#148766)."""
+        await self._memory.end_session(route.memory_scope(), agent_change=room.agent_change)
+
+    async def _agent(self, asked: str, route: Route, room: RoomSettings) -> str:
+        known = _choices(room, self._live)
+        agent, text = agent_answer(asked, current=route.agent, settings=known, language=route.language)
+        if agent is not None:
+            await self._people.choose_agent(route.event, agent)
+        return text
+
+    async def _what_is_known(self, route: Route, room: RoomSettings) -> str:
+        person = await self._person(route.event)
+        async with self._asking.policy(route.agent, room) as policy:
+            loaded = await self._memory.load(route.memory_scope(), person_id=person, policy=policy)
+        rows = [row for row in loaded.window if not row.low_value and row.deleted_ms is None]
+        turns = list(dict.fromkeys(row.turn_id for row in rows))[-policy.turns :]
+        lines = [_line(row, route) for row in rows if row.turn_id in turns][-policy.messages :]
+        if not lines:
+            return notice("memory_empty", route.language)
+        return "\n".join([notice("memory_head", route.language, count=len(lines)), *lines])
+
+    async def _person(self, event: InboundEvent) -> int | None:
+        kind = self._live.configuration.settings.channels[event.channel].kind
+        return await self._people.person(event.sender, kind=kind)
+
+
+def _choices(room: RoomSettings, live: Live) -> RoomSettings:
+    """Return the room's settings without agents that are not configured (any more)."""
+    return room.model_copy(update={"agents": tuple(name for name in room.agents if name in live.agents())})
+
+
+def _line(row: Message, route: Route) -> str:
+    language: Language = route.language
+    if row.role == "assistant":
+        who = notice("memory_bot", language)
+    elif row.user == route.event.sender.user:
+        who = notice("memory_you", language)
+    else:
+        who = row.speaker_name or row.user
+    text = " ".join(row.text.split())
+    return f"– {who}: {text if len(text) <= SHOWN_CHARS else text[:SHOWN_CHARS] + '…'}"

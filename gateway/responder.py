@@ -1,0 +1,260 @@
+"""THE STORY of a turn: append what was said, load what is worth knowing, ask the agent, hand the reply to the outbox.
+
+Called by the lanes, one turn of a scope at a time. Every step can be repeated after a crash: an append is known by its turn,
+a stored reply is delivered without asking again, a reply in the outbox ends the turn.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from adapters.base import Adapter, MessageEvent
+from config.channels.base import RoomSettings
+from gateway.agent import Caller
+from gateway.asking import Asking, Draft
+from gateway.commands import parse_command
+from gateway.errors import AgentFault
+from gateway.hot.base import Streams
+from gateway.inbox.base import Event, Inbox, Outbox, Outcome
+from gateway.lanes import Running
+from gateway.live import Live
+from gateway.metrics import Metrics
+from gateway.notices import NOTICES, notice
+from gateway.people import People
+from gateway.replies import Commands
+from gateway.routing import Route, decode
+from memory.base import Quoted
+from memory.ids import now_ms
+from memory.key import encode_conversation
+from memory.service import Memory
+from memory.turn import Incoming, TurnRequest
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """What goes back to the person. `failed` set: it is a notice, and the turn ends so."""
+
+    text: str
+    failed: Outcome | None = None
+
+
+class Responder:
+    """Answers turns; one for all lanes. `closed` is told of each event that ended without a reply of its own."""
+
+    def __init__(
+        self,
+        *,
+        inbox: Inbox,
+        outbox: Outbox,
+        memory: Memory,
+        people: People,
+        asking: Asking,
+        commands: Commands,
+        live: Live,
+        streams: Streams,
+        metrics: Metrics,
+        closed: Callable[[Event], Awaitable[None]],
+    ) -> None:
+        self._inbox = inbox
+        self._outbox = outbox
+        self._memory = memory
+        self._people = people
+        self._asking = asking
+        self._commands = commands
+        self._live = live
+        self._streams = streams
+        self._metrics = metrics
+        self._closed = closed
+
+    async def respond(self, turn: Running) -> None:
+        """Bring a turn to its reply in the outbox. Raises to have it tried again; returns without a reply when its speaker
+        interrupted it."""
+        ids = [event.id for event in turn.events]
+        await self._inbox.start(ids, turn_id=turn.turn_id, lane=turn.claim.lane, fence=turn.claim.fence)
+        self._streams.begin(ids)
+        routes = [decode(event.body) for event in turn.events]
+        outgoing = await self._outgoing(turn, routes)
+        if outgoing is None:
+            return
+        address = routes[0].address
+        await self._outbox.put(
+            ids,
+            turn_id=turn.turn_id,
+            channel=address.channel,
+            queue=f"{address.channel}:{encode_conversation(address.room, address.thread)}",
+            address=msgspec.msgpack.encode(address),
+            text=outgoing.text,
+            chunks=_chunks(self._live.adapter(address.channel), outgoing.text),
+            failed=outgoing.failed,
+            lane=turn.claim.lane,
+            fence=turn.claim.fence,
+            now_ms=now_ms(),
+        )
+        self._note(turn, routes[0], outgoing)
+        if turn.reason == "stopped":
+            await self._end_waiting(turn)
+
+    async def _outgoing(self, turn: Running, routes: list[Route]) -> Outgoing | None:
+        """Decide what the turn needs: a notice, a command's answer or the agent's. None: it begins again."""
+        head, room = routes[0], self._room(routes[0])
+        if turn.attempts >= self._live.configuration.settings.queue.attempts:
+            return _failure("gave_up", notice("gave_up", head.language), state="dead")
+        if head.refused:
+            return _refusal(head, room)
+        if head.agent not in self._live.agents():
+            return _failure("agent_missing", notice("agent_missing", head.language, agent=head.agent))
+        command = parse_command(_message(head).text)
+        if command is None:
+            return await self._answer(turn, routes, room)
+        if command.name == "new" and command.argument:
+            await self._commands.new(head, room)
+            return await self._answer(turn, routes, room, said=command.argument)
+        return Outgoing(await self._commands.answer(command, head, room))
+
+    async def _answer(
+        self, turn: Running, routes: list[Route], room: RoomSettings, *, said: str | None = None
+    ) -> Outgoing | None:
+        """Append, load, ask, append. `said` stands for the head's text (what followed `/new`)."""
+        head = routes[0]
+        sender = head.event.sender
+        kind = self._live.configuration.settings.channels[head.event.channel].kind
+        person = await self._people.person(sender, kind=kind)
+        async with self._asking.policy(head.agent, room) as policy:
+            request = TurnRequest(
+                turn_id=turn.turn_id,
+                scope=head.memory_scope(),
+                messages=tuple(
+                    _incoming(event, route, person) for event, route in zip(turn.events, routes, strict=True)
+                ),
+                policy=policy,
+                fence=turn.claim.fence,
+                agent_change=room.agent_change,
+                revision=self._live.configuration.revision,
+                language=head.language,
+                asked_session=_message(head).session,
+            )
+        if said is not None:
+            request = msgspec.structs.replace(
+                request, messages=(msgspec.structs.replace(request.messages[0], text=said), *request.messages[1:])
+            )
+        prepared = await self._memory.load_and_append(request)
+        await self._inbox.note_session([event.id for event in turn.events], prepared.session_id)
+        if prepared.stored_reply is not None:
+            return Outgoing(prepared.stored_reply)  # a crash came between the stored reply and the outbox
+        for part in prepared.ledger.failed:
+            self._metrics.memory_part_failed(part)
+        draft = Draft(prepared)
+        caller = _caller(head, kind=kind, person=person)
+        try:
+            if not await self._asking.ask(turn, head, draft, caller=caller, room=room):
+                return None
+        except AgentFault as fault:
+            return await self._failed(turn, head, draft, fault)
+        if not draft.text:
+            await self._memory.record(draft.prepared, notes=("stopped before the first word",))
+            return _failure("stopped", notice("stopped", head.language))
+        reply = draft.reply()
+        await self._memory.append(draft.prepared, reply, fence=turn.claim.fence)
+        return Outgoing(reply.text)
+
+    async def _failed(self, turn: Running, head: Route, draft: Draft, fault: AgentFault) -> Outgoing:
+        logger.error(
+            "agent failed",
+            extra={"turn": turn.turn_id, "agent": head.agent, "code": fault.code, "reason": str(fault)},
+        )
+        self._metrics.agent_failed(agent=head.agent, code=fault.code)
+        await self._memory.record(draft.prepared, notes=(f"{fault.code}: {fault}",))
+        if draft.text:
+            self._streams.reset([event.id for event in turn.events])
+        return _failure(fault.code, notice(fault.code if fault.code in NOTICES else "agent_failed", head.language))
+
+    async def _end_waiting(self, turn: Running) -> None:
+        """`/stop` is meant for all that its speaker had said before it, also what had not begun."""
+        for event in await self._inbox.waiting(turn.claim.lane):
+            if event.speaker == turn.speaker and event.id < turn.halted_by:
+                outcome = Outcome(state="ignored", rule="stopped")
+                await self._inbox.finish([event.id], outcome, lane=turn.claim.lane, fence=turn.claim.fence)
+                ended = await self._inbox.event(event.id)
+                if ended is not None:
+                    await self._closed(ended)
+
+    def _room(self, route: Route) -> RoomSettings:
+        """The settings of the place now: how to answer may change while a message waits, where it goes may not."""
+        event = route.event
+        configuration = self._live.configuration
+        if event.channel not in configuration.settings.channels:
+            return configuration.settings.defaults  # the channel was removed; its turn still ends in sight
+        return configuration.effective(event.channel, event.room, event.thread)
+
+    def _note(self, turn: Running, head: Route, outgoing: Outgoing) -> None:
+        """One line and one count for every turn."""
+        seconds = (now_ms() - turn.events[0].accepted_ms) / 1000
+        outcome = outgoing.failed.state if outgoing.failed else "answered"
+        code = (outgoing.failed.code if outgoing.failed else None) or head.rule
+        self._metrics.replied(seconds, channel=head.event.channel, agent=head.agent)
+        self._metrics.turn_ended(channel=head.event.channel, agent=head.agent, outcome=outcome, rule=code)
+        logger.info(
+            "turn replied",
+            extra={
+                "turn": turn.turn_id, "channel": head.event.channel, "agent": head.agent, "events": len(turn.events),
+                "outcome": outcome, "rule": code, "seconds": round(seconds, 3),
+            },
+        )  # fmt: skip
+
+
+def _failure(code: str, text: str, *, state: str = "failed") -> Outgoing:
+    outcome = Outcome(state="dead" if state == "dead" else "failed", code=code, message=text)
+    return Outgoing(text, outcome)
+
+
+def _refusal(head: Route, room: RoomSettings) -> Outgoing:
+    limits, chars = room.limits, len(_message(head).text)
+    limit = limits.per_minute if head.rule == "rate_limited" else limits.message_chars
+    return _failure(head.rule, notice(head.rule, head.language, chars=chars, limit=limit))
+
+
+def _message(route: Route) -> MessageEvent:
+    if not isinstance(route.event, MessageEvent):
+        raise TypeError(f"{type(route.event).__name__} stands in a lane, where only messages wait")
+    return route.event
+
+
+def _incoming(event: Event, route: Route, person: int | None) -> Incoming:
+    message = _message(route)
+    quote = message.quote
+    return Incoming(
+        key=route.conversation_key(),
+        event_id=event.id,
+        text=message.text,
+        speaker_name=message.sender.name,
+        person_id=person,
+        platform_message_id=message.message_id,
+        reply_to=message.in_reply_to,
+        quote=None if quote is None else Quoted(name=quote.name, text=quote.text, by_bot=quote.by_bot),
+    )
+
+
+def _caller(head: Route, *, kind: str, person: int | None) -> Caller:
+    event = head.event
+    return Caller(
+        channel=event.channel,
+        kind=kind,
+        tenant=event.sender.tenant,
+        account=event.sender.account,
+        person_id=person,
+        chat_type=event.chat_type,
+        room=event.room,
+        thread=event.thread,
+        language=head.language,
+    )
+
+
+def _chunks(adapter: Adapter | None, text: str) -> list[str]:
+    """A channel that is gone splits nothing; its delivery gives the reply up, in sight."""
+    return [text] if adapter is None else adapter.chunks(text)

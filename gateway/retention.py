@@ -1,0 +1,59 @@
+"""The retention job: what has had its time goes, in small batches, and is counted (openclaw#88005: settings that did nothing)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from config.settings import RetentionSettings
+from gateway.errors import StoreBusy
+from gateway.inbox.base import Inbox
+from gateway.metrics import Metrics
+from memory.base import Store
+from memory.errors import StoreUnavailable
+from memory.ids import now_ms
+
+logger = logging.getLogger(__name__)
+
+DAY_MS = 86_400_000
+BATCH = 1000
+
+
+class Retention:
+    """Cleans up at the start and then every `every_s`. Messages stay: their retention is unlimited."""
+
+    def __init__(
+        self, *, inbox: Inbox, store: Store, metrics: Metrics, settings: Callable[[], RetentionSettings]
+    ) -> None:
+        """`settings` gives those of the moment."""
+        self._inbox = inbox
+        self._store = store
+        self._metrics = metrics
+        self._settings = settings
+
+    async def run(self) -> None:
+        """Clean up for as long as the gateway runs."""
+        while True:
+            try:
+                await self.clean(now_ms=now_ms())
+            except (StoreBusy, StoreUnavailable):
+                logger.warning("clean-up put off", exc_info=True)
+            await asyncio.sleep(self._settings().every_s)
+
+    async def clean(self, *, now_ms: int) -> dict[str, int]:
+        """Delete all that is older than its days at `now_ms`; return how many rows of each kind."""
+        settings = self._settings()
+        queue_ms, ledger_ms, dedupe_ms = (
+            now_ms - int(days * DAY_MS) for days in (settings.queue_days, settings.ledger_days, settings.dedupe_days)
+        )
+        deleted = {"queue": 0, "ledger": 0}
+        while rows := await self._inbox.purge(before_ms=queue_ms, dedupe_before_ms=dedupe_ms, limit=BATCH):
+            deleted["queue"] += rows
+        while rows := await self._store.purge_ledgers(before_ms=ledger_ms, limit=BATCH):
+            deleted["ledger"] += rows
+        for kind, count in deleted.items():
+            self._metrics.deleted(kind, count)
+        if any(deleted.values()):
+            logger.info("cleaned up", extra=deleted)
+        return deleted
