@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import random
 import signal
 import sys
@@ -423,6 +424,43 @@ async def serve(path: Path, environ: Mapping[str, str]) -> int:
             print(f"Clew can't go on: {fault}", file=sys.stderr)
         code = 1
     return code
+
+
+@asynccontextmanager
+async def running_beside(configuration: Configuration, *, url: str | None) -> AsyncIterator[str]:
+    """Give the address of a running gateway: `url`, the one that listens where the settings say, or one run for this."""
+    server = configuration.settings.server
+    if url is not None or await listens(server.host, server.port):
+        yield (url or f"http://{server.host}:{server.port}").rstrip("/")
+        return
+    stop = asyncio.Event()
+    ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    mask = logs.configure("error", secrets=secrets_of(configuration.settings))
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(
+            run(
+                configuration,
+                path=Path(configuration.file),
+                environ=os.environ,
+                stop=stop,
+                announce=ready.set_result,
+                mask=mask,
+            )
+        )
+        yield (await ready).split()[3].rstrip("/")
+        stop.set()
+
+
+async def listens(host: str, port: int) -> bool:
+    """Whether somebody takes connections there."""
+    try:
+        async with asyncio.timeout(1):
+            _, writer = await asyncio.open_connection(host, port)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    await writer.wait_closed()
+    return True
 
 
 def flat(group: BaseExceptionGroup[Exception]) -> list[BaseException]:

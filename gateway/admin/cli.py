@@ -115,20 +115,19 @@ async def _backup(configuration: Configuration, target: Path | None) -> int:
         return _refuse("db backup: name the FILE to write")
     if sqlite_path(configuration.settings.storage) is None:
         return _refuse("db backup copies SQLite files; for PostgreSQL use pg_dump or base backups with WAL archiving")
-    if target.exists():
+    if target.exists():  # noqa: ASYNC240  # a command that does nothing else
         return _refuse(f"db backup: {str(target)!r} exists; name a new file")
     async with open_reading(configuration.settings) as store:
         async for left in store.backup(str(target)):
             print(f"\r{left} pages left ", end="", file=sys.stderr)
     print(file=sys.stderr)
-    print(f"{target}: {target.stat().st_size:,} bytes")
+    print(f"{target}: {target.stat().st_size:,} bytes")  # noqa: ASYNC240
     return OK
 
 
 async def chat(configuration: Configuration, args: argparse.Namespace) -> int:
     """Talk to the gateway in the terminal."""
     from adapters.console.terminal import talk  # needs an HTTP client; the other verbs don't
-
     from gateway.app import running_beside
 
     async with running_beside(configuration, url=args.url) as url:
