@@ -6,28 +6,22 @@ are references, can still be read.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import ipaddress
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
 from config.channels.base import RoomSettings
 from config.channels.console import ConsoleSettings
-from config.channels.webhook import JwtSettings, WebhookSettings
+from config.channels.webhook import WebhookSettings
+from config.credentials import check_webhook
 from config.effective import Layer, base_layers, layers, places, resolve
-from config.problems import Path, nearest
+from config.problems import Fault, Path, nearest
 from config.settings import AgentSettings, Settings
-
-Fault = tuple[Path, str, str]
-"""Path, problem, remedy."""
 
 OWN_FIELDS = frozenset({"model", "messages", "stream", "stream_options", "temperature", "n"})
 """Request fields that the agent sets itself; a parameter of that name would silently undo it."""
-
-_MAKE_ONE = 'make one: echo "whsec_$(head -c 32 /dev/urandom | base64)"'
 
 
 def check(
@@ -44,17 +38,17 @@ def check(
         yield from _agent(("agents", name), agent)
     if not agents:
         yield ("agents",), "names no agent", "write one, or remove `agents` for the built-in one"
-    for root, room in _rooms(settings):
+    for root, room in _rooms(settings) if agents else ():
         yield from _agent_names(root, room, agents)
     for place in places(settings):
         yield from _place(layers(settings, place), agents, written)
-    yield from _place((*base_layers(settings),), None, written)
+    yield from _place(base_layers(settings), (), written)
     consoles = [name for name, channel in settings.channels.items() if isinstance(channel, ConsoleSettings)]
     for name in consoles[1:]:
         yield ("channels", name, "kind"), f"there is a console channel already, {consoles[0]}", "keep one of them"
     for name, channel in settings.channels.items():
         if isinstance(channel, WebhookSettings):
-            yield from _webhook(("channels", name), channel, faulty)
+            yield from check_webhook(("channels", name), channel, faulty)
         if isinstance(channel, ConsoleSettings) and channel.token is not None:
             yield from _not_empty(("channels", name, "token"), channel.token)
 
@@ -128,7 +122,7 @@ def _agent_names(root: Path, room: RoomSettings, agents: Collection[str]) -> Ite
 def _place(
     found: tuple[Layer, ...], agents: Collection[str] | None, written: Callable[[Path], bool]
 ) -> Iterator[Fault]:
-    """What a place's settings say together, layers below included."""
+    """What a place's settings say together, layers below included; `agents` is empty where none need be chosen yet."""
     room = resolve(found)
     window = room.memory.window
 
@@ -136,7 +130,7 @@ def _place(
         paths = [(*layer.root, *field.split(".")) for layer in reversed(found) for field in fields]
         return next((path for path in paths if written(path)), (*found[-1].root, *fields[0].split(".")))
 
-    if agents is not None and room.agent not in agents and not written(at("agent")):
+    if agents and room.agent not in agents and not written(at("agent")):
         problem = f"no agent is chosen, and none is named {room.agent!r}"
         yield at("agent"), problem, f"set agent here or in defaults to {' or '.join(agents)}"
     if room.fallback is not None and room.fallback == room.agent:
@@ -154,90 +148,3 @@ def _place(
         path = at("memory.window.candidates", "memory.window.messages")
         problem = f"{window.candidates} candidates can't fill a window of {window.messages} messages"
         yield path, problem, "read more candidates, or allow fewer messages"
-
-
-def _webhook(path: Path, channel: WebhookSettings, faulty: Callable[[Path], bool]) -> Iterator[Fault]:
-    """An endpoint that anybody could write to must not start (NousResearch/hermes-agent#7089, openclaw/openclaw#32599)."""
-    if not channel.secrets and channel.jwt is None and not faulty((*path, "jwt")):
-        yield (*path, "secrets"), "anybody could write to this webhook", "set secrets or jwt"
-    for n, secret in enumerate(channel.secrets):
-        fault = _signing_secret(secret.get_secret_value())
-        if fault is not None:
-            yield (*path, "secrets", n), fault, _MAKE_ONE
-    if channel.jwt is not None:
-        yield from _jwt((*path, "jwt"), channel.jwt)
-
-
-def _signing_secret(secret: str) -> str | None:
-    """Return what is wrong with a Standard Webhooks secret; None: nothing."""
-    if not secret.startswith("whsec_"):
-        return "does not begin with whsec_"
-    try:
-        size = len(base64.b64decode(secret.removeprefix("whsec_"), validate=True))
-    except (binascii.Error, ValueError):
-        return "is not base64 after whsec_"
-    return None if 24 <= size <= 64 else f"holds {size} bytes, not 24 to 64"
-
-
-def _jwt(path: Path, jwt: JwtSettings) -> Iterator[Fault]:
-    families = {name[:2] for name in jwt.algorithms}
-    if len(families) != 1:
-        problem = "mixes families of algorithms" if families else "names no algorithm"
-        yield (*path, "algorithms"), problem, "name algorithms of one family: HS…, RS…, ES… or EdDSA"
-    elif families == {"HS"}:
-        yield from _shared_key(path, jwt)
-    else:
-        yield from _public_keys(path, jwt)
-
-
-def _shared_key(path: Path, jwt: JwtSettings) -> Iterator[Fault]:
-    if jwt.public_key is not None or jwt.jwks_url is not None:
-        field = "public_key" if jwt.public_key is not None else "jwks_url"
-        yield (*path, field), "has no use with HS algorithms", "remove it, or name RS, ES or EdDSA algorithms"
-    least = max(int(name.removeprefix("HS")) // 8 for name in jwt.algorithms)  # RFC 7518, 3.2: as long as the hash
-    if jwt.secret is None:
-        yield (*path, "secret"), "is required for HS algorithms", f"set it to {least} random bytes or more"
-    elif len(jwt.secret.get_secret_value().encode()) < least:
-        yield (*path, "secret"), f"is shorter than {least} bytes", f"use {least} random bytes or more"
-
-
-def _public_keys(path: Path, jwt: JwtSettings) -> Iterator[Fault]:
-    if jwt.secret is not None:
-        yield (*path, "secret"), "has no use with these algorithms", "remove it, or name HS algorithms"
-    if (jwt.public_key is None) == (jwt.jwks_url is None):
-        problem = "is a second source of keys" if jwt.jwks_url is not None else "is not there, nor is public_key"
-        yield (*path, "jwks_url"), problem, "set one of public_key and jwks_url"
-    if jwt.public_key is not None and not _is_public_key(jwt.public_key, jwt.algorithms):
-        problem = f"is no PEM public key for {' or '.join(jwt.algorithms)}"
-        yield (*path, "public_key"), problem, "write file:PATH of a file that holds BEGIN PUBLIC KEY"
-    if jwt.jwks_url is not None and not _safe_source(jwt.jwks_url):
-        yield (*path, "jwks_url"), "could be read and changed on its way", "use https, or http on loopback"
-
-
-def _is_public_key(pem: str, algorithms: Sequence[str]) -> bool:
-    from jwt import PyJWTError, get_algorithm_by_name  # only who uses such keys pays for loading cryptography
-
-    if "PRIVATE KEY" in pem:
-        return False
-    try:
-        for name in algorithms:
-            get_algorithm_by_name(name).prepare_key(pem)
-    except (PyJWTError, ValueError, TypeError):
-        return False
-    return True
-
-
-def _safe_source(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        host = parts.hostname or ""
-    except ValueError:
-        return False
-    return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and _loopback(host)))
-
-
-def _loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 from config.channels.base import ChannelSettings, RoomSettings
@@ -104,6 +105,7 @@ def origins(found: tuple[Layer, ...], marks: Mapping[Path, Mark], *, file: str) 
     return result
 
 
+@cache
 def kind_defaults(kind: type[ChannelSettings]) -> dict[str, Any]:
     """Return the built-in values in which a channel kind differs from the others."""
     return {

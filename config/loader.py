@@ -5,8 +5,6 @@ All problems are found at once and named by line. Nothing here is done per messa
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path as FilePath
@@ -16,8 +14,8 @@ from pydantic import ValidationError
 
 from config.channels.base import RoomSettings
 from config.checks import check
-from config.effective import Origin, Place, base_layers, layers, origins, places, resolve
-from config.fields import Shape, settings_shape
+from config.document import digest, document_of
+from config.effective import Origin, Place, layers, origins, places, resolve
 from config.marks import Mark, Reading
 from config.masking import MASK
 from config.problems import InvalidSettings, Path, Problem, path_text
@@ -88,7 +86,7 @@ def from_document(document: str) -> Configuration:
         raise InvalidSettings(
             [_file_problem("revision", 1, f"{first['loc']}: {first['msg']}", _OTHER_RELEASE)]
         ) from None
-    return _configuration(settings, {}, file=f"revision {_digest(document)}", document=document)
+    return _configuration(settings, {}, file=f"revision {digest(document)}", document=document)
 
 
 _OTHER_RELEASE = "it was stored by another release"
@@ -104,7 +102,7 @@ def _configuration(
 ) -> Configuration:
     resolved = {place: resolve(layers(settings, place)) for place in places(settings)}
     if document is None:
-        document = _document(settings, resolved, marks)
+        document = document_of(settings, resolved, marks)
     warnings = tuple(
         Problem(
             file=file,
@@ -119,7 +117,7 @@ def _configuration(
     )
     return Configuration(
         settings=settings,
-        revision=_digest(document),
+        revision=digest(document),
         document=document,
         file=file,
         warnings=warnings,
@@ -194,39 +192,3 @@ def _check(settings: Settings, agents: list[str], reading: Reading) -> None:
     for path, problem, remedy in check(settings, agents=agents, written=reading.marks.__contains__, faulty=faulty):
         if not faulty(path):
             reading.report(path, problem, remedy)
-
-
-def _digest(document: str) -> str:
-    return hashlib.sha256(document.encode()).hexdigest()[:12]
-
-
-def _document(settings: Settings, resolved: Mapping[Place, RoomSettings], marks: Mapping[Path, Mark]) -> str:
-    """Return the settings as canonical JSON in which every place says everything, so that no built-in default of a later
-    release can change what it means."""
-    data = settings.model_dump(mode="json", exclude={"server"})
-    _refer(data, settings_shape(), marks, ())
-    defaults = resolve(base_layers(settings))
-    data["defaults"] = defaults.model_dump(mode="json")
-    data["memory"] = data["defaults"]["memory"]
-    for (name, room, thread), effective in resolved.items():
-        place = data["channels"][name]
-        if room is not None:
-            place = place["rooms"][room]
-        if thread is not None:
-            place = place["threads"][thread]
-        place.update(effective.model_dump(mode="json"))
-    return json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-
-
-def _refer(data: Any, shape: Shape | None, marks: Mapping[Path, Mark], path: Path) -> None:
-    """Put every secret's reference in its place."""
-    if shape is None:
-        return
-    if shape.variants:
-        shape = shape.variant(data["kind"])
-    for step, value in list(data.items() if isinstance(data, dict) else enumerate(data)):
-        child = shape.child(step)
-        if child is not None and child.secret and value is not None:
-            data[step] = (marks[*path, step].reference if (*path, step) in marks else None) or MASK
-        elif isinstance(value, dict | list):
-            _refer(value, child, marks, (*path, step))

@@ -11,6 +11,9 @@ from pathlib import Path as FilePath
 Path = tuple[str | int, ...]
 """The way to one value: keys as text, places in lists as numbers from 0."""
 
+Fault = tuple[Path, str, str]
+"""Where, the problem and the remedy: what a check finds before line and value are looked up."""
+
 _BARE = re.compile(r"[\w-]+")
 
 

@@ -108,6 +108,7 @@ channels:
         ),
         ("server: {trusted_proxies: [proxy]}", "server.trusted_proxies[0]: 'proxy': is no address or network"),
         ("agents: {}", "agents: (a section): names no agent"),
+        ("agents: {}\nchannels: {c: {kind: console, agent: x}}", "agents: (a section): names no agent"),
         (
             "agents: {default: {parameters: {messages: 1}}}",
             "agents.default.parameters.messages: '1': is set by Clew itself",

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.loader import Configuration, load
-from config.masking import masked
+from config.masking import masked, secrets_of
 from config.problems import InvalidSettings
 from config.references import MAX_SECRET_BYTES, BadReference, expand
 from tests.unit.config.conftest import Load, Refuse
@@ -166,6 +166,24 @@ def test_a_secret_file_that_cannot_be_read_is_a_problem(refused: Refuse, tmp_pat
 def test_passwords_in_urls_are_masked(url: str, shown: str) -> None:
     """The rest of the URL stays readable."""
     assert shown == masked(url)
+
+
+def test_every_secret_is_known_to_who_masks_logs(load_text: Load) -> None:
+    """Keys, tokens, signing secrets in lists, and passwords inside URLs as they are written and as they are meant."""
+    settings = load_text(
+        """
+        storage: postgresql://u:p%40ss@h/d
+        redis: redis://h
+        agents: {default: {api_key: k1}}
+        channels:
+          c: {kind: console, token: t1}
+          w: {kind: webhook, secrets: [whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=]}
+        """
+    ).settings
+
+    assert {"p%40ss", "p@ss", "k1", "t1", "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="} == set(
+        secrets_of(settings)
+    )
 
 
 def test_no_secret_is_ever_printed(load_text: Load, tmp_path: Path) -> None:
