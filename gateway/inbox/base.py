@@ -6,7 +6,8 @@ transaction. Every implementation passes `tests/contracts/inbox.py`; the facts b
 A lane is named by its scope. At most one owner holds a lane, under a lease; each holding has a fencing number greater
 than the one before, and every write of a turn names it. A write with an old number raises `gateway.errors.LeaseLost` and
 changes nothing. Trouble with the database surfaces on every verb as `gateway.errors.StoreBusy`; whether a write took place
-is then unknown, and repeating it is safe.
+is then unknown, and repeating it is safe. What a database refuses for good (an id given twice) is a ValueError, for that
+call alone.
 
 Ids are `memory/ids.py`'s. Free text (replies, errors, reasons) is kept as it is but for NUL and lone surrogates, which
 databases and platforms refuse: they become U+FFFD.

@@ -90,8 +90,7 @@ class PostgresInbox:
     # --- the inbox
 
     async def accept(self, event: NewEvent, *, lane: str, dedupe_ids: Sequence[str]) -> Accepted:
-        waits = event.kind == "message" and event.outcome is None
-        if waits and self._member.backlog + len(self._accept) >= self._accept_max:
+        if _waits(event) and self._member.backlog + len(self._accept) >= self._accept_max:
             raise StoreBusy(f"{self._accept_max} messages wait already", retry_after_s=RETRY_AFTER_S)
         return await self._accept(Arrival(event, lane, dedupe_digests(event.channel, dedupe_ids)))
 
@@ -206,8 +205,9 @@ class PostgresInbox:
     async def _accept_batch(self, batch: Sequence[Arrival]) -> Sequence[Accepted]:
         async with self._connection() as db:
             results = await events.accept(db, batch, owner=self._member.id)
-        arrived = sum(result.verdict == "accepted" and result.event.state == "accepted" for result in results)
-        self._member.backlog += arrived
+        self._member.backlog += sum(
+            result.verdict == "accepted" and _waits(job.event) for job, result in zip(batch, results, strict=True)
+        )
         self._changed()
         return results
 
@@ -267,12 +267,17 @@ class PostgresInbox:
                 await db.execute("INSERT INTO queue_schema (version) VALUES (%s)", (version,))
 
 
+def _waits(event: NewEvent) -> bool:
+    return event.kind == "message" and event.outcome is None
+
+
 @contextmanager
 def translated() -> Iterator[None]:
-    """Raise `StoreBusy` for what passes: the server away, too slow, or at odds with another transaction."""
+    """Raise `StoreBusy` for what passes: the server away, too slow, or at odds with another transaction. ValueError for the
+    rest: what a caller handed in that the database refuses."""
     try:
         yield
     except Error as exc:
         if exc.sqlstate is not None and exc.sqlstate[:2] not in _PASSING:
-            raise
+            raise ValueError(f"PostgreSQL refuses: {type(exc).__name__}") from exc
         raise StoreBusy(f"PostgreSQL: {type(exc).__name__}", retry_after_s=RETRY_AFTER_S) from exc

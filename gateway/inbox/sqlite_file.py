@@ -141,9 +141,11 @@ def _alone(db: sqlite3.Connection, work: Callable[[sqlite3.Connection], object])
     db.execute("SAVEPOINT work")
     try:
         result = work(db)
+    except sqlite3.OperationalError:
+        raise  # the file, not the work
     except Exception as exc:  # any: its caller gets it, the others' writes stand
         db.execute("ROLLBACK TO work")
-        result = exc
+        result = ValueError(f"SQLite refuses: {exc}") if isinstance(exc, sqlite3.Error) else exc
     db.execute("RELEASE work")
     return result
 

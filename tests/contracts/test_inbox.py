@@ -1,0 +1,43 @@
+"""The queues' contracts on every database (`tests/contracts/queues.py` names them)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.contracts.inbox import AcceptContract, LaneContract
+from tests.contracts.outbox import OutboxContract
+from tests.contracts.queue_failures import CrashContract, PurgeContract
+from tests.contracts.queues import URLS, Queues, open_queues
+
+
+@pytest.fixture(params=URLS)
+def url(request: pytest.FixtureRequest) -> str:
+    return URLS[request.param](request)
+
+
+@pytest.fixture
+async def queues(url: str) -> AsyncIterator[Queues]:
+    async with open_queues(url) as opened:
+        yield opened
+
+
+class TestAccept(AcceptContract):
+    """Storing events."""
+
+
+class TestLanes(LaneContract):
+    """Handing lanes out."""
+
+
+class TestOutbox(OutboxContract):
+    """Replies on their way."""
+
+
+class TestCrash(CrashContract):
+    """Processes that die."""
+
+
+class TestPurge(PurgeContract):
+    """Retention."""
