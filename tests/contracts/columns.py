@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,6 +15,7 @@ import pytest
 from memory.base import Store
 from memory.ids import Ids
 from memory.stores.postgres import PostgresStore
+from memory.stores.redis import RedisCache
 from memory.stores.sqlite import SqliteStore
 
 
@@ -63,11 +64,29 @@ class PostgresColumn:
             return await cursor.fetchall() if cursor.description else []
 
 
+class RedisColumn(PostgresColumn):
+    """PostgreSQL with Redis in front."""
+
+    def __init__(self, url: str, redis_url: str) -> None:
+        super().__init__(url)
+        self.redis_url = redis_url
+
+    @asynccontextmanager
+    async def open(self, *, ids: Ids | None = None) -> AsyncIterator[Store]:
+        async with super().open(ids=ids) as store, RedisCache(store, self.redis_url, ttl_s=60, timeout_s=5) as cache:
+            yield cache
+
+
 def _postgres(request: pytest.FixtureRequest) -> Column:
     return PostgresColumn(request.getfixturevalue("postgres_url"))
+
+
+def _redis(request: pytest.FixtureRequest) -> Column:
+    return RedisColumn(request.getfixturevalue("postgres_url"), request.getfixturevalue("redis_url"))
 
 
 COLUMNS: dict[str, Callable[[pytest.FixtureRequest], Column]] = {
     "sqlite": _sqlite,
     "postgres": _postgres,
+    "postgres+redis": _redis,
 }
