@@ -21,8 +21,8 @@ Struct = TypeVar("Struct", bound=msgspec.Struct)
 class Table(Generic[Struct]):
     """How one struct lies in its table.
 
-    `json` names the fields kept as JSON text, each with what NULL stands for; `flag` the one kept as 0 or 1; `more` are
-    columns that the struct does not have. `select` is the expression that `structs` reads.
+    `json` names the fields kept as JSON text, each with what NULL stands for, in SQL; `more` are columns that the struct
+    does not have. `select` is the expression that `structs` reads.
     """
 
     def __init__(
@@ -31,17 +31,15 @@ class Table(Generic[Struct]):
         kind: type[Struct],
         *,
         json: Mapping[str, str] | None = None,
-        flag: str | None = None,
         more: tuple[str, ...] = (),
     ) -> None:
         fields = kind.__struct_fields__
         columns = ", ".join(f'"{column}"' for column in (*fields, *more))
         self._json = json or {}
-        self._flag = flag
         self._get = attrgetter(*fields)
         self._more = len(more)
         self._place = {column: place for place, column in enumerate((*fields, *more))}
-        self._decode = msgspec.json.Decoder(kind).decode
+        self._decode = msgspec.json.Decoder(kind, strict=False).decode  # SQLite's booleans are 0 and 1
         self.select = f"json_array({', '.join(map(self._expression, fields))})"
         if not kind.__struct_config__.array_like:
             pairs = [f"'{field}', {self._expression(field)}" for field in fields]
@@ -51,8 +49,8 @@ class Table(Generic[Struct]):
 
     def _expression(self, field: str) -> str:
         if field in self._json:
-            return f"json(coalesce(\"{field}\", '{self._json[field]}'))"
-        return f"json(iif(\"{field}\", 'true', 'false'))" if field == self._flag else f'"{field}"'
+            return f'iif("{field}" IS NULL, {self._json[field]}, json("{field}"))'
+        return f'"{field}"'
 
     def values(self, struct: Struct, **columns: str | None) -> list[Any]:
         """Return the parameters of `insert` and `put`; `columns` are those that differ from the struct's fields."""
@@ -86,8 +84,8 @@ def _plain(row: Spoken) -> Spoken:
     return msgspec.structs.replace(row, user=decoded_user(row.user)) if "%" in row.user else row
 
 
-MESSAGES = Table("messages", Message, json={"quote": "null", "steps": "[]"}, flag="low_value")
+MESSAGES = Table("messages", Message, json={"quote": "NULL", "steps": "json_array()"})
 OBSERVED = Table("observed", Observed, more=("channel", "conversation", "chat_type", "agent", "platform_message_id"))
 SUMMARIES = Table("summaries", Summary)
-FACTS = Table("facts", Fact, json={"source_ids": "[]"})
-PROFILE = Table("profile_items", ProfileItem, json={"source_ids": "[]"}, flag="pinned")
+FACTS = Table("facts", Fact, json={"source_ids": "json_array()"})
+PROFILE = Table("profile_items", ProfileItem, json={"source_ids": "json_array()"})
