@@ -12,7 +12,7 @@ import random
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -175,8 +175,10 @@ async def run(
     stop: asyncio.Event,
     announce: Callable[[str], None],
     mask: logs.SecretMask,
+    opened: Callable[..., AbstractAsyncContextManager[Storage]] = open_storage,
 ) -> None:
-    """Serve until `stop` is set, then end in good order. `announce` gets the ready line, `mask` each new secret.
+    """Serve until `stop` is set, then end in good order. `announce` gets the ready line, `mask` each new secret; `opened`
+    opens the truth.
 
     Raises what keeps the gateway from starting (`CannotListen`, `MemoryFault`, `StoreBusy`), and whatever ends one of its
     lasting tasks: a gateway that goes on without one of them would accept and never answer.
@@ -186,7 +188,7 @@ async def run(
     ids = Ids(random.randrange(1024) if instance is None else instance)  # noqa: S311  # a number, not a secret
     metrics = Metrics(version=VERSION)
     tokenizers = Tokenizers()
-    async with open_storage(settings, ids=ids) as storage:
+    async with opened(settings, ids=ids) as storage:
         store, queues = storage.store, storage.queues
         live = Live(
             configuration,

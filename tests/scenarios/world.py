@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -85,9 +85,11 @@ async def model_server(script: Script) -> AsyncIterator[ModelServer]:
 class Gateway:
     """A real `python -m gateway serve` process."""
 
-    def __init__(self, config: Path, environ: dict[str, str]) -> None:
+    def __init__(self, config: Path, environ: dict[str, str], *, command: Sequence[str] = ()) -> None:
+        """`command` replaces `python -m gateway serve --config …`."""
         self.config = config
         self.environ = environ
+        self._command = command or ("-m", "gateway", "serve", "--config", str(config))
         self.url = ""
         self.ready_line = ""
         self.log: list[str] = []
@@ -97,7 +99,7 @@ class Gateway:
     async def start(self) -> None:
         """Start it and wait for the ready line."""
         self._process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "gateway", "serve", "--config", str(self.config), cwd=ROOT, env=self.environ,
+            sys.executable, *self._command, cwd=ROOT, env=self.environ,
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, limit=2**22,
         )  # fmt: skip
         assert self._process.stdout is not None
@@ -113,6 +115,12 @@ class Gateway:
         assert self._process.stderr is not None
         async for line in self._process.stderr:
             self.log.append(line.decode("utf-8", "replace").rstrip())
+
+    async def dead(self) -> None:
+        """Wait until the process has died by itself."""
+        assert self._process is not None
+        async with asyncio.timeout(60):
+            assert await self._process.wait() == -signal.SIGKILL
 
     async def kill(self) -> None:
         """SIGKILL: nothing can be tidied up."""
@@ -153,9 +161,9 @@ def environ(**more: str) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def gateway(config: Path, **env: str) -> AsyncIterator[Gateway]:
+async def gateway(config: Path, *, command: Sequence[str] = (), **env: str) -> AsyncIterator[Gateway]:
     """Run a gateway; it is killed at the end if it still runs."""
-    process = Gateway(config, environ(**env))
+    process = Gateway(config, environ(**env), command=command)
     try:
         await process.start()
         yield process

@@ -1,0 +1,119 @@
+"""Real SIGKILL at each step between accept and receipt: nothing lost, order kept, no second model call for a stored reply."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from tests.scenarios.conftest import HOOK
+from tests.scenarios.world import Hook, Prompt, gateway, model_server, write_config
+
+STEPS = [
+    ("queues.claim", "after"),
+    ("queues.start", "before"),
+    ("queues.start", "after"),
+    ("store.append_and_load", "before"),
+    ("store.append_and_load", "after"),
+    ("queues.note_session", "after"),
+    ("store.append", "before"),
+    ("store.append", "after"),
+    ("queues.put", "before"),
+    ("queues.put", "after"),
+    ("queues.due", "after"),
+    ("queues.sent", "before"),
+    ("queues.sent", "after"),
+]
+STORED_BEFORE = {("store.append", "after"), ("queues.put", "before"), ("queues.put", "after")} | {
+    (verb, when) for verb, when in STEPS if verb in ("queues.due", "queues.sent")
+}
+
+
+def said(prompt: Prompt) -> str:
+    return prompt[-1]["content"]
+
+
+@pytest.mark.parametrize(("verb", "when"), STEPS, ids=[f"{when}-{verb}" for verb, when in STEPS])
+async def test_killed_at(verb: str, when: str, storage: str, tmp_path: Path, session: aiohttp.ClientSession) -> None:
+    """The turn under way ends answered, once, in order, whatever step the process died at (openclaw#96374, openclaw#29106)."""
+    async with model_server(lambda prompt: f"re: {said(prompt)}") as model:
+        body = f"""
+agents: {{default: {{kind: openai, base_url: "{model.url}", model: stub}}}}
+queue: {{lease_s: 2, poll_s: 0.2}}
+defaults: {{busy: queue}}
+channels: {HOOK}"""
+        config = write_config(tmp_path, body, storage=storage)
+        deadly = ("-m", "tests.scenarios.kill_at", str(config), verb, when)
+        async with gateway(config, command=deadly) as first:
+            one = await Hook(session, first).say("one", message_id="m1", mode="async")
+            with suppress(aiohttp.ClientError):
+                await Hook(session, first).say("two", message_id="m2", mode="async")
+            await first.dead()
+        calls_before = len(model.prompts)
+        async with gateway(config) as second:
+            hook = Hook(session, second)
+            # A message that was not acknowledged is sent again by whoever sent it; one that was is a duplicate.
+            two = await hook.say("two", message_id="m2", mode="async")
+            settled = [await hook.settled(turn) for turn in (one, two)]
+            again = [await hook.say(text, message_id=id_) for text, id_ in (("one", "m1"), ("two", "m2"))]
+
+    assert ["answered", "answered"] == [turn["status"] for turn in settled]
+    assert ["re: one", "re: two"] == [turn["reply"]["text"] for turn in settled]
+    assert [turn["turn"] for turn in (one, two)] == [turn["turn"] for turn in again]
+    calls = [said(prompt) for prompt in model.prompts]
+    assert calls == sorted(calls), "order kept"
+    if (verb, when) in STORED_BEFORE:
+        assert 1 == calls.count("one"), "a stored reply never costs a second call"
+        assert "one" not in calls[calls_before:]
+    # What was said stands once in what the second prompt saw, however often its turn was begun.
+    last = model.prompts[-1]
+    assert ["one", "two"] == [message["content"] for message in last if message["role"] == "user"]
+
+
+async def test_killed_while_accepting(storage: str, tmp_path: Path, session: aiohttp.ClientSession) -> None:
+    """Stored but not acknowledged: the sender's repeat meets the same turn and is answered once (getsentry/junior#33)."""
+    async with model_server(lambda prompt: f"re: {said(prompt)}") as model:
+        body = f"""
+agents: {{default: {{kind: openai, base_url: "{model.url}", model: stub}}}}
+queue: {{lease_s: 2, poll_s: 0.2}}
+channels: {HOOK}"""
+        config = write_config(tmp_path, body, storage=storage)
+        for when in ("before", "after"):
+            deadly = ("-m", "tests.scenarios.kill_at", str(config), "queues.accept", when)
+            async with gateway(config, command=deadly) as first:
+                with pytest.raises(aiohttp.ClientError):
+                    await Hook(session, first).say(when, message_id=when)
+                await first.dead()
+        async with gateway(config) as second:
+            hook = Hook(session, second)
+            turns = [await hook.say(when, message_id=when) for when in ("before", "after")]
+
+    assert ["re: before", "re: after"] == [turn["reply"]["text"] for turn in turns]
+    assert ["after", "before"] == sorted(said(prompt) for prompt in model.prompts)
+
+
+async def test_killed_in_mid_answer(tmp_path: Path, session: aiohttp.ClientSession) -> None:
+    """A call that was under way is made again, and only its second answer is kept."""
+    hang = asyncio.Event()
+
+    async def answer(prompt: Prompt) -> str:
+        if len(model.prompts) == 1:
+            await hang.wait()
+        return f"answer {len(model.prompts)}"
+
+    async with model_server(answer) as model:
+        body = f'agents: {{default: {{kind: openai, base_url: "{model.url}", model: stub}}}}\nchannels: {HOOK}'
+        config = write_config(tmp_path, body)
+        async with gateway(config) as first:
+            turn = await Hook(session, first).say("hi there, bot", mode="async")
+            await model.called.wait()
+            await first.kill()
+        hang.set()
+        async with gateway(config) as second:
+            settled = await Hook(session, second).settled(turn)
+
+    assert "answer 2" == settled["reply"]["text"]
+    assert 2 == len(model.prompts)
