@@ -57,17 +57,18 @@ def edit(
     now_ms: int,
 ) -> bool:
     """Do what `Store.edit` promises; the caller commits."""
+    text = storable(text)
     new = {
         "scope": scope_id,
         "message": storable(platform_message_id),
-        "text": storable(text),
+        "text": text,
         "tokens": tokens,
         "low_value": low_value,
         "now": now_ms,
     }
     live = db.execute(_FIND, new).fetchall()
     for id_, old in live:
-        if old != new["text"]:
+        if old != text:
             db.execute(_KEEP_VERSION, new | {"id": id_})
             db.execute(_EDIT, new | {"id": id_})
             db.execute(_RETITLE, new | {"id": id_, "title": title_of(text)})

@@ -8,18 +8,10 @@ import pytest
 
 from memory.base import Store
 from tests.contracts.columns import COLUMNS, Column
-
-pytest.register_assert_rewrite(
-    "tests.contracts.store",
-    "tests.contracts.store_changes",
-    "tests.contracts.store_load",
-    "tests.contracts.store_scopes",
-)
-
-from tests.contracts.store import AppendContract, SessionContract  # noqa: E402
-from tests.contracts.store_changes import EditContract, ObservedContract, RecordContract  # noqa: E402
-from tests.contracts.store_load import BrokenPartContract, LoadContract  # noqa: E402
-from tests.contracts.store_scopes import AliasContract, PersonContract, ScopeContract  # noqa: E402
+from tests.contracts.store import AppendContract, SessionContract
+from tests.contracts.store_changes import EditContract, ObservedContract, RecordContract
+from tests.contracts.store_load import BrokenPartContract, LoadContract
+from tests.contracts.store_scopes import AliasContract, PersonContract, ScopeContract
 
 
 @pytest.fixture(params=COLUMNS)
