@@ -13,7 +13,7 @@ from memory.errors import StoreUnavailable
 class StoreLock:
     """Hold `PATH.lock` for as long as the `with` block lasts. Taken by whoever writes, not by readers.
 
-    Entering raises `StoreUnavailable` at once when another process holds it.
+    Entering makes the folder if need be, and raises `StoreUnavailable` at once when another process holds the lock.
     """
 
     def __init__(self, path: Path) -> None:
@@ -23,6 +23,7 @@ class StoreLock:
     def __enter__(self) -> StoreLock:
         lock = self._path.with_name(self._path.name + ".lock")
         try:
+            lock.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as exc:
             raise StoreUnavailable(

@@ -91,7 +91,7 @@ class TestOneWriter:
         ):
             pass
 
-        with StoreLock(tmp_path / "clew.db"):
+        with StoreLock(tmp_path / "new folder" / "clew.db"), StoreLock(tmp_path / "clew.db"):
             pass
 
     def test_a_killed_gateway_leaves_no_lock(self, tmp_path: Path) -> None:
