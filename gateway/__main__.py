@@ -113,7 +113,8 @@ def _service(act: str) -> Callable[[argparse.Namespace], int]:
     def run(args: argparse.Namespace) -> int:
         from gateway.admin import cli
 
-        return asyncio.run(getattr(cli, act)(_load(args), args))
+        code: int = asyncio.run(getattr(cli, act)(_load(args), args))
+        return code
 
     return run
 

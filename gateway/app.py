@@ -11,7 +11,7 @@ import os
 import random
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +36,7 @@ from gateway.asking import Asking
 from gateway.commands import parse_command
 from gateway.control import Control
 from gateway.delivery import Delivery
-from gateway.errors import CannotListen, StoreBusy
+from gateway.errors import BadRequest, CannotListen, StoreBusy
 from gateway.health import Health
 from gateway.hot.process import ProcessRateLimits, ProcessStreams
 from gateway.http import HttpChannel, HttpServer
@@ -151,6 +151,19 @@ async def open_reading(settings: Settings) -> AsyncIterator[Store]:
             )
 
 
+async def backup(settings: Settings, target: Path) -> AsyncGenerator[int, None]:
+    """Copy the SQLite file to `target` while it is in use; yields the pages left to copy."""
+    path = sqlite_path(settings.storage)
+    if path is None:
+        raise BadRequest(
+            "db backup copies SQLite files; for PostgreSQL use pg_dump, or base backups with WAL archiving"
+        )
+    timeout_s = settings.database.timeout_s
+    async with SqliteStore(path, ids=Ids(0), write_turn=asyncio.Lock(), timeout_s=timeout_s, read_only=True) as store:
+        async for left in store.backup(str(target)):
+            yield left
+
+
 def agent_kind(settings: AgentSettings) -> str:
     """Return the agent's kind, `auto` resolved."""
     if settings.kind == "auto":
@@ -211,6 +224,7 @@ async def run(
             ended_at_once=lambda channel, outcome, rule: metrics.turn_ended(
                 channel=channel, agent="", outcome=outcome, rule=rule
             ),
+            delivered=lambda channel, seconds: metrics.delivered(seconds, channel=channel),
             poll_s=settings.queue.poll_s,
         )
         explaining = Explaining(admin=Admin(memory=memory, store=store), intake=intake, inbox=queues, live=live)

@@ -12,6 +12,7 @@ from gateway.people import People
 from gateway.routing import Route
 from memory.base import Message
 from memory.service import Memory
+from memory.window import OUT, Limits, trim
 
 SHOWN_CHARS = 200
 
@@ -53,9 +54,15 @@ class Commands:
         person = await self._person(route.event)
         async with self._asking.policy(route.agent, room) as policy:
             loaded = await self._memory.load(route.memory_scope(), person_id=person, policy=policy)
-        rows = [row for row in loaded.window if not row.low_value and row.deleted_ms is None]
-        turns = list(dict.fromkeys(row.turn_id for row in rows))[-policy.turns :]
-        lines = [_line(row, route) for row in rows if row.turn_id in turns][-policy.messages :]
+        limits = Limits(
+            turns=policy.turns,
+            keep_turns=policy.keep_turns,
+            messages=policy.messages,
+            tokens=policy.tokens,
+            hard=policy.tokens,
+        )
+        rules = trim(loaded.window, limits).rules if loaded.window else []
+        lines = [_line(row, route) for row, rule in zip(loaded.window, rules, strict=True) if rule not in OUT]
         if not lines:
             return notice("memory_empty", route.language)
         return "\n".join([notice("memory_head", route.language, count=len(lines)), *lines])

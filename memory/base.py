@@ -6,7 +6,7 @@ UTC, in milliseconds since 1970 (`*_ms`); all ids are 64-bit integers (`memory/i
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import Literal, Protocol
 
 import msgspec
@@ -453,12 +453,14 @@ class Store(Protocol):
 
     async def revision(self, revision: str) -> str | None: ...
 
+    async def schema_version(self) -> int:
+        """Return the number of the newest migration applied."""
+        ...
+
+    async def size(self) -> dict[str, int]:
+        """Return the number of rows of each table, and all of them in `bytes`. Reads whole tables: for people who ask."""
+        ...
+
     async def ping(self) -> None:
         """Prove that the store can be written; raises `StoreUnavailable`."""
         ...
-
-
-class Backup(Protocol):
-    """Copies a whole store while it runs; SQLite only (PostgreSQL has its own tools)."""
-
-    def backup(self, path: str) -> AsyncIterator[int]: ...

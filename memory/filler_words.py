@@ -1,6 +1,7 @@
 """The fillers themselves, as data: between bars, any number a line.
 
-Not here, because they say something even where nothing was asked: yes, no, please, again, later, right, 是, 不, 对, 不用, 继续.
+Not here, because they say something even where nothing was asked: yes, no, please, again, later, right, 是, 不, 对, 不用, 继续;
+and greetings, which open a talk: a window must not begin with the answer to one that is gone.
 """
 
 ENGLISH = """
@@ -13,8 +14,7 @@ thanks | thank you | thank u | thx | tx | ty | tysm | tks | cheers | much apprec
 thanks a lot | thanks so much | thank you so much | thank you very much | many thanks | thanks again | thank you again
 thanks for your help | thank you for your help | thanks for the help | thank you for the help
 hm | mhm | mm | uh huh | uhhuh | uh | um | er | ah | aha | oh | ooh | wow | whoa | yay | haha | hehe | hihi
-lol | lmao | rofl | xd | omg | hi | hello | hey | hiya | howdy | hi there | hello there | hey there
-good morning | good afternoon | good evening | good night | bye | bye bye | goodbye | see you | see ya | cya
+lol | lmao | rofl | xd | omg | good night | bye | bye bye | goodbye | see you | see ya | cya
 talk to you later | see you later | have a nice day | have a good day | take care
 """
 
@@ -25,6 +25,5 @@ CHINESE = """
 哈 | 嘿 | 嘻 | 呵 | 哇 | 呀 | 啦 | 谢谢 | 谢谢你 | 谢谢您 | 谢了 | 谢啦 | 多谢 | 感谢 | 非常感谢 | 十分感谢 | 感谢你 | 感谢您
 谢谢大家 | 感恩 | 辛苦 | 辛苦了 | 辛苦啦 | 麻烦了 | 不客气 | 不用谢 | 没事 | 没事的 | 客气了
 不错 | 很好 | 太好了 | 真好 | 真棒 | 太棒了 | 棒 | 赞 | 厉害 | 牛 | 完美
-你好 | 您好 | 哈喽 | 哈啰 | 嗨 | 早 | 早安 | 早上好 | 上午好 | 中午好 | 下午好 | 晚上好 | 晚安 | 在吗 | 在么
-再见 | 拜拜 | 拜 | 回见 | 回头见 | 明天见
+晚安 | 再见 | 拜拜 | 拜 | 回见 | 回头见 | 明天见
 """

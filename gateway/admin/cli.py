@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from contextlib import aclosing
 from pathlib import Path
 
 import msgspec
@@ -12,7 +13,7 @@ import msgspec
 from config.loader import Configuration
 from config.masking import masked
 from gateway.admin.service import Admin
-from gateway.app import open_reading, open_storage, sqlite_path
+from gateway.app import backup, open_reading, open_storage
 from gateway.errors import BadRequest, StoreBusy
 from memory.errors import MemoryFault
 from memory.ids import Ids
@@ -113,13 +114,14 @@ async def _status(configuration: Configuration, *, as_json: bool) -> int:
 async def _backup(configuration: Configuration, target: Path | None) -> int:
     if target is None:
         return _refuse("db backup: name the FILE to write")
-    if sqlite_path(configuration.settings.storage) is None:
-        return _refuse("db backup copies SQLite files; for PostgreSQL use pg_dump or base backups with WAL archiving")
     if target.exists():  # noqa: ASYNC240  # a command that does nothing else
         return _refuse(f"db backup: {str(target)!r} exists; name a new file")
-    async with open_reading(configuration.settings) as store:
-        async for left in store.backup(str(target)):
-            print(f"\r{left} pages left ", end="", file=sys.stderr)
+    try:
+        async with aclosing(backup(configuration.settings, target)) as pages:
+            async for left in pages:
+                print(f"\r{left} pages left ", end="", file=sys.stderr)
+    except BadRequest as fault:
+        return _refuse(str(fault))
     print(file=sys.stderr)
     print(f"{target}: {target.stat().st_size:,} bytes")  # noqa: ASYNC240
     return OK

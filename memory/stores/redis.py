@@ -97,6 +97,8 @@ class RedisCache:
         self.revision = store.revision
         self.choose_agent = store.choose_agent
         self.chosen_agent = store.chosen_agent
+        self.schema_version = store.schema_version
+        self.size = store.size
         self.ping = store.ping
 
     async def __aenter__(self) -> RedisCache:

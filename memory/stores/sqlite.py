@@ -47,8 +47,11 @@ _TABLES = ("scopes", "sessions", "messages", "observed", "summaries", "facts", "
 _decode_ledger = msgspec.json.Decoder(Ledger).decode
 
 
+_SAME_FOUR = "user = ? AND channel = ? AND conversation = ? AND chat_type = ?"
+
+
 class SqliteStore:
-    """`memory.base.Store` and `Backup` on one SQLite file; open and close it with `async with`.
+    """`memory.base.Store` on one SQLite file; open and close it with `async with`.
 
     Used on one event loop. `write_turn` is shared by everything in the process that writes to the file, `timeout_s` bounds
     the wait for it and for other processes' locks. `synchronous` FULL keeps every commit through a power cut, NORMAL may
@@ -275,6 +278,19 @@ class SqliteStore:
     async def revision(self, revision: str) -> str | None:
         find = "SELECT document FROM revisions WHERE revision = ?"
         row = await self._read(lambda db: db.execute(find, (revision,)).fetchone())
+        return None if row is None else str(row[0])
+
+    async def choose_agent(self, key: ConversationKey, agent: str | None, *, now_ms: int) -> None:
+        place = key.columns()[:4]
+        if agent is None:
+            await self._write(lambda db: db.execute(f"DELETE FROM agent_choices WHERE {_SAME_FOUR}", place))
+        else:
+            put = "INSERT OR REPLACE INTO agent_choices VALUES (?, ?, ?, ?, ?, ?)"
+            await self._write(lambda db: db.execute(put, (*place, agent, now_ms)))
+
+    async def chosen_agent(self, key: ConversationKey) -> str | None:
+        find = f"SELECT agent FROM agent_choices WHERE {_SAME_FOUR}"
+        row = await self._read(lambda db: db.execute(find, key.columns()[:4]).fetchone())
         return None if row is None else str(row[0])
 
     async def ping(self) -> None:

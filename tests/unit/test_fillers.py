@@ -11,7 +11,7 @@ from memory.fillers import asks_question, is_low_value
 
 FILLERS = [
     "ok", "OK!", "OKKKK", "okay okay", "ＯＫ", " k.", "got it", "Got it, thank you so much!!", "ok thanks", "you're welcome",
-    "you’re welcome", "It's ok", "haha", "hahahaha", "thank you for your help", "Sounds good 👍", "Good morning",
+    "you’re welcome", "It's ok", "haha", "hahahaha", "thank you for your help", "Sounds good 👍",
     "好的", "好的好的", "好的。", "收到", "嗯", "嗯嗯嗯", "谢谢～", "好的谢谢你", "嗯，知道了",
     "好的，收到，谢谢 👍", "哈哈哈哈", "辛苦啦！",
     "👍", "👍🏽👍🏽", "😂😂", "...", "。。。", "~", " ",

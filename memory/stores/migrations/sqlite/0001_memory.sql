@@ -176,6 +176,17 @@ CREATE TABLE ledgers (
 
 CREATE INDEX ledgers_age ON ledgers (created_ms);
 
+-- Which agent a person asked for in a conversation: by the key's first four columns.
+CREATE TABLE agent_choices (
+  user TEXT NOT NULL,
+  channel TEXT NOT NULL,
+  conversation TEXT NOT NULL,
+  chat_type TEXT NOT NULL,
+  agent TEXT NOT NULL,
+  chosen_ms INTEGER NOT NULL,
+  PRIMARY KEY (user, channel, conversation, chat_type)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE revisions (
   revision TEXT PRIMARY KEY,
   created_ms INTEGER NOT NULL,
