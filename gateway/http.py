@@ -155,10 +155,9 @@ class HttpServer:
             problem = _from_aiohttp(exc)
         except web.RequestPayloadError:
             problem = Problem(400, "bad_body", "the body broke off or its transfer coding can't be read")
-        except ConnectionError:
-            raise  # the caller left; nobody to answer
-        except Exception:
-            logger.exception("request failed", extra={"path": request.path, "method": request.method})
+        except Exception as exc:
+            if not (isinstance(exc, ConnectionError) and request.transport is None):  # else the caller left: no fault
+                logger.exception("request failed", extra={"path": request.path, "method": request.method})
             problem = as_problem(AdapterFault())
         return web.Response(
             status=problem.status, headers={"Content-Type": CONTENT_TYPE} | problem.headers, body=problem.body()

@@ -36,6 +36,10 @@ async def all_well() -> Readiness:
     return Readiness(ready=True, checks={"store": "ok"})
 
 
+async def one_metric() -> bytes:
+    return b"clew_turns_total 1.0\n"
+
+
 @asynccontextmanager
 async def serving(
     intake: Intake,
@@ -58,7 +62,7 @@ async def serving(
         channel=channel,
         console=console,
         ready=ready,
-        metrics=lambda: b"clew_turns_total 1.0\n",
+        metrics=one_metric,
     )
     async with AsyncExitStack() as stack:
         for adapter in channels.values():

@@ -7,6 +7,7 @@ import json
 import logging
 import socket
 from collections.abc import AsyncIterator
+from contextlib import nullcontext
 from typing import Any
 
 import aiohttp
@@ -17,7 +18,7 @@ from config.settings import ServerSettings
 from gateway.errors import CannotListen
 from gateway.http import Readiness
 from tests.fakes import FakeIntake
-from tests.serving import message, serving, signed, webhook
+from tests.serving import SECRET, message, serving, signed, webhook
 
 
 @pytest.fixture
@@ -42,8 +43,6 @@ class Echo:
         return web.json_response({"name": self.name, "remote": request.remote, "path": request.path, "bytes": len(raw)})
 
     def running(self, intake: object) -> Any:
-        from contextlib import nullcontext
-
         return nullcontext()
 
 
@@ -214,19 +213,64 @@ async def test_an_address_of_another_machine_is_told_too() -> None:
             pass
 
 
-async def test_a_body_that_breaks_off_is_a_400_and_the_server_goes_on() -> None:
-    """Broken transfer codings are the caller's fault."""
-    async with serving(FakeIntake(), {"shop": webhook()}) as url:
-        port = int(url.rsplit(":", 1)[1])
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(b"POST /channels/shop HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n")
-        writer.write(b"Transfer-Encoding: chunked\r\n\r\nnonsense\r\n")
+@pytest.mark.parametrize("head", [b"", b"2\r\n{}\r\n"])
+async def test_a_body_with_a_broken_coding_is_refused_and_the_server_goes_on(
+    client: aiohttp.ClientSession, head: bytes
+) -> None:
+    """aiohttp never tells a handler that is reading already; body_s frees it."""
+    started = asyncio.Event()
+
+    class Reading(Echo):
+        async def handle(self, request: web.Request) -> web.StreamResponse:
+            started.set()
+            return await shop.handle(request)
+
+    shop = webhook(body_s=0.05, secrets=[SECRET])
+    async with serving(FakeIntake(), {"shop": shop, "reading": Reading()}) as url:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rsplit(":", 1)[1]))
+        writer.write(b"POST /channels/reading HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n")
+        writer.write(b"Transfer-Encoding: chunked\r\n\r\n" + head)
+        await started.wait()
+        writer.write(b"nonsense\r\n")
         status = await reader.readline()
         writer.close()
-        async with aiohttp.ClientSession() as session, session.get(f"{url}/healthz") as alive:
-            assert 200 == alive.status
+        await writer.wait_closed()
+        alive = await client.get(f"{url}/healthz")
 
-    assert b" 400 " in status
+    assert int(status.split()[1]) in (400, 408)
+    assert 200 == alive.status
+
+
+async def test_a_caller_that_leaves_in_the_middle_of_its_body_is_no_failure(
+    client: aiohttp.ClientSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody is left to answer, and nothing is logged as a fault."""
+    left = asyncio.Event()
+
+    class Reading(Echo):
+        async def handle(self, request: web.Request) -> web.StreamResponse:
+            try:
+                writer.close()
+                return await super().handle(request)
+            finally:
+                left.set()
+
+    async with serving(FakeIntake(), {"shop": Reading()}) as url:
+        _, writer = await asyncio.open_connection("127.0.0.1", int(url.rsplit(":", 1)[1]))
+        writer.write(b"POST /channels/shop HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
+        await left.wait()
+        alive = await client.get(f"{url}/healthz")
+
+    assert 200 == alive.status
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+async def test_what_the_http_library_refuses_is_a_problem_too(client: aiohttp.ClientSession) -> None:
+    """One form for all that is wrong."""
+    async with serving(FakeIntake(), {"shop": Echo(failure=web.HTTPGone(reason="moved for good"))}) as url:
+        document = await problem(await client.post(f"{url}/channels/shop"))
+
+    assert (410, "http_error", "moved for good") == (document["status"], document["code"], document["detail"])
 
 
 async def test_stopping_ends_streams_with_a_comment_and_leaves_their_turns_alone(client: aiohttp.ClientSession) -> None:
