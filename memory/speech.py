@@ -15,6 +15,7 @@ from memory.text import cut_middle, neutral_name, one_line, unforged, without_ci
 from memory.tokens import MESSAGE_OVERHEAD, Tokenizer
 
 _QUOTE_CHARS = 200
+_LEAST = 32  # tokens of its own that a cut message should keep
 _QUOTE_SIGNS = str.maketrans('[]［］【】“”"', "()()()'''")
 
 
@@ -55,6 +56,9 @@ class Speech:
             text = unforged(text)
         if max_tokens is not None:
             room = max_tokens - MESSAGE_OVERHEAD - self._tokens_of_mark(mark)
+            if room < _LEAST and row.role == "user":
+                mark = self._speaker_mark(row)  # without the quote: what was said now matters more
+                room = max_tokens - MESSAGE_OVERHEAD - self._tokens_of_mark(mark)
             text = cut_middle(text, room, count=self._tokenizer.count, marker=self._labels.cut)
         if not text.strip():
             text = self._labels.no_text
@@ -64,7 +68,9 @@ class Speech:
     def _mark(self, row: Message) -> str:
         if row.role == "assistant":
             return self._reply_mark(row)
-        quote = self._quote(row)
+        return self._speaker_mark(row, self._quote(row))
+
+    def _speaker_mark(self, row: Message, quote: str = "") -> str:
         if self._group:
             return f"[{self._names[row.user]}{quote}]: "
         return f"[{quote.lstrip(',， ')}]\n" if quote else ""
@@ -86,7 +92,8 @@ class Speech:
         text = one_line(quoted.text.translate(_QUOTE_SIGNS), _QUOTE_CHARS)
         if quoted.by_bot:
             return self._labels.replying_to_bot.format(text=text)
-        name = self._names[source.user] if source is not None else neutral_name(quoted.name, "?")
+        account = source.user if source is not None else "?"
+        name = self._names.get(account) or neutral_name(quoted.name, account)
         return self._labels.replying.format(name=name, text=text)
 
     def _tokens_of_mark(self, mark: str) -> int:

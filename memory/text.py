@@ -8,7 +8,8 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable
 
-_NAME_CHARS = 40
+_NAME_CHARS = 32
+_ACCOUNT_CHARS = 24
 _BRACKETS = str.maketrans(dict.fromkeys("[](){}<>［］（）｛｝＜＞【】〔〕「」『』〈〉《》‹›:：\"“”'`|\\", " "))
 _RESERVED = frozenset({
     "system", "assistant", "user", "developer", "tool", "function", "you", "me", "bot", "ai", "agent",
@@ -35,7 +36,7 @@ def neutral_name(name: str, account: str) -> str:
     where nothing is left; never a role's name alone ("system" becomes "system (U07)")."""
     plain = one_line(name.translate(_BRACKETS), _NAME_CHARS)
     if not plain:
-        return one_line(account.translate(_BRACKETS), _NAME_CHARS) or "?"
+        return one_line(account.translate(_BRACKETS), _ACCOUNT_CHARS) or "?"
     return _with_account(plain, account) if _folded(plain) in _RESERVED else plain
 
 
@@ -54,7 +55,7 @@ def distinct_names(people: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def _with_account(name: str, account: str) -> str:
-    return f"{name} ({one_line(account.translate(_BRACKETS), _NAME_CHARS)})"
+    return f"{name} ({one_line(account.translate(_BRACKETS), _ACCOUNT_CHARS)})"
 
 
 def _folded(name: str) -> str:
@@ -115,7 +116,7 @@ def cut_middle(text: str, max_tokens: int, *, count: Callable[[str], int], marke
     """Return `text` with its middle replaced by `marker` (`{n}` in it is the number of characters left out), so that it
     has at most `max_tokens` tokens by `count`. Too few for the marker itself: an ellipsis. Splits no visible character."""
     total = count(text)
-    if total <= max_tokens:
+    if total <= max(0, max_tokens):
         return text
     keep = len(text) * max(0, max_tokens - count(marker)) // total
     while keep >= 2:
@@ -127,19 +128,24 @@ def cut_middle(text: str, max_tokens: int, *, count: Callable[[str], int], marke
     return "…"
 
 
+_FLAG_LETTERS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
+
+
 def _boundary(text: str, index: int) -> int:
     """Return the nearest place at or before `index` that splits no visible character (emoji sequences, accents, flags)."""
     for at in range(index, max(0, index - 32), -1):
-        if at >= len(text) or not _continues(text[at - 1], text[at]):
+        if at >= len(text) or not _splits(text, at):
             return at
     return index
 
 
-def _continues(before: str, char: str) -> bool:
+def _splits(text: str, at: int) -> bool:
+    before, char = text[at - 1], text[at]
+    if char in _FLAG_LETTERS and before in _FLAG_LETTERS:  # flags are pairs: counted from where the run of them begins
+        return (at - len(text[:at].rstrip(_FLAG_LETTERS))) % 2 == 1
     return (
         before == "\u200d"
         or char in "\u200d\ufe0e\ufe0f\u20e3"
         or "\U0001f3fb" <= char <= "\U0001f3ff"
-        or ("\U0001f1e6" <= before <= "\U0001f1ff" and "\U0001f1e6" <= char <= "\U0001f1ff")
         or unicodedata.combining(char) != 0
     )

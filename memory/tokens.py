@@ -31,9 +31,9 @@ _SCRIPTS = (
     (re.compile("[^\u0000-\u024f\u1e00-\u1eff\u2000-\u206f]+"), 150),
 )
 _ASCII = re.compile(r"[A-Za-z]{1,9}|[0-9]{1,3}|[\r\n]+|[ \t]{2,64}|[!-/:-@\[-`{-~]{1,2}|[\x00-\x08\x0b-\x1f\x7f]")
-_LATIN = re.compile(
-    r"[A-Za-z\u00aa-\u024f\u1e00-\u1eff]{1,6}|[0-9]{1,3}|[\r\n]+|[ \t]{2,64}"
-    r"|[!-/:-@\[-`{-~\u2000-\u206f]{1,2}|[\x00-\x08\x0b-\x1f\x7f-\xa9]"
+_LATIN = re.compile(  # words with accents make shorter pieces, wherever they stand
+    r"(?=[A-Za-z]{0,16}[\u00aa-\u024f\u1e00-\u1eff])[A-Za-z\u00aa-\u024f\u1e00-\u1eff]{1,4}|[A-Za-z]{1,9}|[0-9]{1,3}|[\r\n]+"
+    r"|[ \t]{2,64}|[!-/:-@\[-`{-~]{1,2}|[\u2000-\u206f]|[\x00-\x08\x0b-\x1f\x7f-\xa9]"
 )
 
 MESSAGE_OVERHEAD = 4
@@ -42,7 +42,7 @@ MESSAGE_OVERHEAD = 4
 
 def estimate(text: str) -> int:
     """Return about how many o200k tokens `text` has: pieces of words, numbers and punctuation, and a weight for each
-    character of other scripts. Within 0.95 to 1.15 on mixed chat; linear in the length (100,000 characters: < 10 ms)."""
+    character of other scripts. Within 0.95 to 1.15 on mixed chat; linear in the length (100,000 characters: 1 to 20 ms)."""
     hundredths = 0
     for script, weight in _SCRIPTS:
         if text.isascii():

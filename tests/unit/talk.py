@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from memory.base import Fact, Frame, Loaded, Message, Observed, ProfileItem, Summary
-from memory.context import Inputs
+from memory.base import Context, Fact, Frame, Loaded, Message, Observed, ProfileItem, Summary
+from memory.context import Inputs, assemble
 from memory.policy import Policy
 from memory.tokens import Estimate, estimate
 
@@ -87,3 +87,13 @@ def item(id: int, text: str, *, pinned: bool = False) -> ProfileItem:
         id=id, person_id=1, namespace="shared", kind="constraint" if pinned else "preference", slot="", text=text,
         pinned=pinned, chat_type="private", source_ids=(2,), status="active", valid_from_ms=NOW, valid_to_ms=None,
     )  # fmt: skip
+
+
+def prompt(window: list[Message], appended: list[Message], **fields: Any) -> Context:
+    """Return the prompt of `inputs`."""
+    return assemble(inputs(window, appended, **fields))[0]
+
+
+def array(context: Context) -> list[tuple[str, str]]:
+    """Return the messages as the model gets them."""
+    return [(message.role, message.text) for message in context.messages]
