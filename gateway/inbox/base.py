@@ -87,8 +87,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Chunk(msgspec.Struct, frozen=True, kw_only=True):
-    """One piece of a reply on its way out. `address` is encoded, opaque here; `queue` orders the channel's chunks: one
-    room and thread. `id` is never given twice."""
+    """One piece of a reply on its way out. `address` is encoded, opaque here; `queue` orders chunks: it names one
+    room and thread of one channel, the channel included. `id` is never given twice."""
 
     id: int
     turn_id: int

@@ -1,4 +1,4 @@
-"""Group commit: concurrent calls wait in one line, and all that wait go into the next transaction together.
+"""Group commit: concurrent calls wait in one line, and all that wait go into the next transaction (or look-up) together.
 
 One batch at a time, so the order of calls is the order of effects; while one commits, the next gathers. This is what lets a
 single disk flush or round trip serve a thousand callers (`engines.md` A.3).
@@ -29,7 +29,7 @@ class GroupCommit(Generic[Job, Result]):
     """
 
     def __init__(
-        self, run: Callable[[Sequence[Job]], Awaitable[Sequence[Result | Exception]]], *, name: str, most: int = 1000
+        self, run: Callable[[Sequence[Job]], Awaitable[Sequence[Result | Exception]]], *, name: str, most: int = 500
     ) -> None:
         """At most `most` jobs go into one batch."""
         self._run = run

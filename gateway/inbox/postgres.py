@@ -19,7 +19,8 @@ from gateway.inbox import postgres_outbox as outbox
 from gateway.inbox.base import Accepted, Chunk, Claim, Event, NewEvent, Outcome, Stats
 from gateway.inbox.batch import RETRY_AFTER_S, GroupCommit
 from gateway.inbox.changes import Changes
-from gateway.inbox.postgres_events import Arrival, Connection, Finish, Release, Start
+from gateway.inbox.postgres_accept import Arrival, accept
+from gateway.inbox.postgres_events import Connection, Finish, Release, Start
 from gateway.inbox.postgres_member import Member
 from gateway.inbox.rows import Reply, Settlement, dedupe_digests, storable
 from gateway.inbox.schema import VERSION, VERSION_TABLE, pending, scripts
@@ -63,6 +64,7 @@ class PostgresInbox:
             dsn, pool=self._pool, changes=self._changes, lease_s=lease_s, poll_s=poll_s, timeout_s=timeout_s
         )
         self._accept = GroupCommit(self._accept_batch, name="accept")
+        self._waiting = GroupCommit(self._waiting_batch, name="waiting")
         self._start = GroupCommit(self._start_batch, name="start")
         self._finish = GroupCommit(self._finish_batch, name="finish")
         self._release = GroupCommit(self._release_batch, name="release")
@@ -77,7 +79,15 @@ class PostgresInbox:
                 await self._pool.wait(self._timeout_s)
                 await self._migrate()
                 await opened.enter_async_context(self._member)
-            for group in (self._accept, self._start, self._finish, self._release, self._put, self._settle):
+            for group in (
+                self._accept,
+                self._waiting,
+                self._start,
+                self._finish,
+                self._release,
+                self._put,
+                self._settle,
+            ):
                 await opened.enter_async_context(group)
             self._opened = opened.pop_all()
         return self
@@ -103,8 +113,7 @@ class PostgresInbox:
             return await events.renew(db, claims, owner=self._member.id, lease_s=self._lease_s)
 
     async def waiting(self, lane: str, *, limit: int = 100) -> list[Event]:
-        async with self._connection() as db:
-            return await events.waiting(db, lane, limit=limit)
+        return await self._waiting((lane, limit))
 
     async def start(self, ids: Sequence[int], *, turn_id: int, lane: str, fence: int) -> list[int]:
         return await self._start(Start(ids, turn_id, lane, fence))
@@ -204,12 +213,16 @@ class PostgresInbox:
 
     async def _accept_batch(self, batch: Sequence[Arrival]) -> Sequence[Accepted]:
         async with self._connection() as db:
-            results = await events.accept(db, batch, owner=self._member.id)
+            results = await accept(db, batch, owner=self._member.id)
         self._member.backlog += sum(
             result.verdict == "accepted" and _waits(job.event) for job, result in zip(batch, results, strict=True)
         )
         self._changed()
         return results
+
+    async def _waiting_batch(self, batch: Sequence[tuple[str, int]]) -> Sequence[list[Event]]:
+        async with self._connection() as db:
+            return await events.waiting(db, batch)
 
     async def _start_batch(self, batch: Sequence[Start]) -> Sequence[list[int] | Exception]:
         async with self._connection() as db:

@@ -33,10 +33,10 @@ UPDATE inbox_lanes SET owner = NULL WHERE lane IN (
   ORDER BY lane FOR UPDATE SKIP LOCKED)"""
 
 _FREE_QUEUES = """
-UPDATE outbox_queues SET owner = NULL WHERE (channel, queue) IN (
-  SELECT channel, queue FROM outbox_queues q WHERE owner IS NOT NULL
+UPDATE outbox_queues SET owner = NULL WHERE queue IN (
+  SELECT queue FROM outbox_queues q WHERE owner IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM inbox_instances i WHERE i.id = q.owner)
-  ORDER BY channel, queue FOR UPDATE SKIP LOCKED)"""
+  ORDER BY queue FOR UPDATE SKIP LOCKED)"""
 
 _SILENT = """
 SELECT id FROM inbox_instances WHERE id <> %(me)s AND id::oid NOT IN (

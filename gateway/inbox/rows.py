@@ -138,6 +138,13 @@ def chunk_of(row: Sequence[Any]) -> Chunk:
     )
 
 
+def taken(head: Chunk) -> Chunk:
+    """Return a queue's head as its new owner gets it. One that is `sending` was left so by an owner that is gone."""
+    if head.state == "sending":
+        return msgspec.structs.replace(head, state="unknown")
+    return msgspec.structs.replace(head, state="sending", attempts=head.attempts + 1)
+
+
 def outcome_text(outcome: Outcome | None) -> str | None:
     """Return the outcome as it is kept (JSON), None for none."""
     if outcome is None:

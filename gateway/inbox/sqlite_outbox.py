@@ -9,9 +9,19 @@ from __future__ import annotations
 import sqlite3
 
 from gateway.inbox.base import Chunk
-from gateway.inbox.rows import CHUNK_COLUMNS, LIVE, Reply, Settlement, chunk_of, outcome_text, storable, undeliverable
+from gateway.inbox.rows import (
+    CHUNK_COLUMNS,
+    LIVE,
+    Reply,
+    Settlement,
+    chunk_of,
+    outcome_text,
+    storable,
+    taken,
+    undeliverable,
+)
 
-_HEAD = f"SELECT {CHUNK_COLUMNS} FROM outbox_chunks WHERE channel = ? AND queue = ? AND {LIVE} ORDER BY id LIMIT 1"
+_HEAD = f"SELECT {CHUNK_COLUMNS} FROM outbox_chunks WHERE queue = ? AND {LIVE} ORDER BY id LIMIT 1"
 _TURN = "id IN (SELECT :turn UNION SELECT id FROM inbox_events WHERE turn_id = :turn AND turn_id <> id)"
 
 
@@ -30,7 +40,7 @@ def put(db: sqlite3.Connection, reply: Reply) -> None:
             (
                 reply.turn_id,
                 reply.channel,
-                reply.queue,
+                storable(reply.queue),
                 reply.address,
                 index,
                 len(reply.chunks),
@@ -42,8 +52,8 @@ def put(db: sqlite3.Connection, reply: Reply) -> None:
         ],
     )
     db.execute(
-        "INSERT INTO outbox_queues (channel, queue, due_ms) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-        (reply.channel, reply.queue, reply.now_ms),
+        "INSERT INTO outbox_queues (queue, due_ms) VALUES (?, ?) ON CONFLICT DO NOTHING",
+        (storable(reply.queue), reply.now_ms),
     )
     db.executemany(
         "UPDATE inbox_events SET state = 'replied', turn_id = ?, outcome = ?"
@@ -72,26 +82,25 @@ def abandon(db: sqlite3.Connection) -> None:
 def take_due(db: sqlite3.Connection, *, now_ms: int, limit: int, owner: int) -> list[Chunk]:
     """Give `owner` the heads that are due. One that is `sending` already was left so by an owner that is gone."""
     queues = db.execute(
-        "SELECT channel, queue FROM outbox_queues WHERE owner IS NULL AND due_ms <= ? ORDER BY due_ms LIMIT ?",
+        "SELECT queue FROM outbox_queues WHERE owner IS NULL AND due_ms <= ? ORDER BY due_ms LIMIT ?",
         (now_ms, limit),
     ).fetchall()
-    taken = []
-    for queue in queues:
-        db.execute("UPDATE outbox_queues SET owner = ? WHERE channel = ? AND queue = ?", (owner, *queue))
-        row = list(db.execute(_HEAD, queue).fetchone())
-        if row[8] == "sending":
-            row[8] = "unknown"
-        else:
-            row[8], row[9] = "sending", row[9] + 1
-            db.execute("UPDATE outbox_chunks SET state = 'sending', attempts = ? WHERE id = ?", (row[9], row[0]))
-        taken.append(chunk_of(row))
-    return sorted(taken, key=lambda chunk: chunk.id)
+    chunks = []
+    for (queue,) in queues:
+        db.execute("UPDATE outbox_queues SET owner = ? WHERE queue = ?", (owner, queue))
+        chunk = taken(chunk_of(db.execute(_HEAD, (queue,)).fetchone()))
+        if chunk.state == "sending":
+            db.execute(
+                "UPDATE outbox_chunks SET state = 'sending', attempts = ? WHERE id = ?", (chunk.attempts, chunk.id)
+            )
+        chunks.append(chunk)
+    return sorted(chunks, key=lambda chunk: chunk.id)
 
 
 def settle(db: sqlite3.Connection, how: Settlement, *, owner: int) -> bool:
     """Record how a send went and free its queue for the next chunk; True when that ended the turn."""
     chunk = how.chunk
-    head = db.execute(_HEAD, (chunk.channel, chunk.queue)).fetchone()
+    head = db.execute(_HEAD, (chunk.queue,)).fetchone()
     if head is None or head[0] != chunk.id or not _sends(db, chunk, owner=owner):
         return False
     error = None if how.error is None else storable(how.error)
@@ -105,26 +114,21 @@ def settle(db: sqlite3.Connection, how: Settlement, *, owner: int) -> bool:
             f"UPDATE outbox_chunks SET state = 'dead', error = ?, settled_ms = ? WHERE turn_id = ? AND {LIVE}",
             (error, how.now_ms, chunk.turn_id),
         )
-    _free(db, chunk)
+    _free(db, chunk.queue)
     return _end_turn(db, how)
 
 
 def _sends(db: sqlite3.Connection, chunk: Chunk, *, owner: int) -> bool:
-    row = db.execute(
-        "SELECT owner FROM outbox_queues WHERE channel = ? AND queue = ?", (chunk.channel, chunk.queue)
-    ).fetchone()
+    row = db.execute("SELECT owner FROM outbox_queues WHERE queue = ?", (chunk.queue,)).fetchone()
     return row is not None and row[0] == owner
 
 
-def _free(db: sqlite3.Connection, chunk: Chunk) -> None:
-    queue = (chunk.channel, chunk.queue)
-    head = db.execute(_HEAD, queue).fetchone()
+def _free(db: sqlite3.Connection, queue: str) -> None:
+    head = db.execute(_HEAD, (queue,)).fetchone()
     if head is None:
-        db.execute("DELETE FROM outbox_queues WHERE channel = ? AND queue = ?", queue)
+        db.execute("DELETE FROM outbox_queues WHERE queue = ?", (queue,))
     else:
-        db.execute(
-            "UPDATE outbox_queues SET owner = NULL, due_ms = ? WHERE channel = ? AND queue = ?", (head[10], *queue)
-        )
+        db.execute("UPDATE outbox_queues SET owner = NULL, due_ms = ? WHERE queue = ?", (head[10], queue))
 
 
 def _end_turn(db: sqlite3.Connection, how: Settlement) -> bool:

@@ -108,28 +108,6 @@ class OutboxContract:
 
         assert [["0a", "2a"], ["0b"], ["1a"], ["1b"]] == texts
 
-    async def test_rooms_of_two_channels_are_two_queues(self, queues: Queues) -> None:
-        """The same room name on two bots is two rooms."""
-        for channel in ("acme", "other"):
-            event = await accept(queues, channel)
-            claim = await claim_one(queues)
-            await queues.start([event.id], turn_id=event.id, lane=channel, fence=claim.fence)
-            await queues.put(
-                [event.id],
-                turn_id=event.id,
-                channel=channel,
-                queue="room",
-                address=b"",
-                text="hi",
-                chunks=["hi"],
-                failed=None,
-                lane=channel,
-                fence=claim.fence,
-                now_ms=NOW_MS,
-            )
-
-        assert ["acme", "other"] == [chunk.channel for chunk in await queues.due(now_ms=NOW_MS, limit=5)]
-
     async def test_retry_waits_in_its_own_queue_only(self, queues: Queues) -> None:
         """Retry-After holds back the queue that was told, at its head; others go on (openclaw/openclaw#50866)."""
         await answered(queues, "l0", queue="slow", chunks=("one", "two"))

@@ -83,16 +83,14 @@ CREATE TABLE outbox_chunks (
   UNIQUE (turn_id, part)
 );
 
-CREATE INDEX outbox_line ON outbox_chunks (channel, queue, id)
+CREATE INDEX outbox_line ON outbox_chunks (queue, id)
   WHERE state IN ('waiting', 'sending');
 
 -- The queues with something to send. `owner` is the instance that is sending the head.
 CREATE TABLE outbox_queues (
-  channel TEXT COLLATE "C" NOT NULL,
-  queue TEXT COLLATE "C" NOT NULL,
+  queue TEXT COLLATE "C" PRIMARY KEY,
   due_ms BIGINT NOT NULL,
-  owner INTEGER,
-  PRIMARY KEY (channel, queue)
+  owner INTEGER
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 
 CREATE INDEX outbox_due ON outbox_queues (due_ms)

@@ -71,16 +71,14 @@ CREATE TABLE outbox_chunks (
   UNIQUE (turn_id, part)
 ) STRICT;
 
-CREATE INDEX outbox_line ON outbox_chunks (channel, queue, id)
+CREATE INDEX outbox_line ON outbox_chunks (queue, id)
   WHERE state IN ('waiting', 'sending');
 
 -- The queues with something to send. `owner` is the run that is sending the head.
 CREATE TABLE outbox_queues (
-  channel TEXT NOT NULL,
-  queue TEXT NOT NULL,
+  queue TEXT PRIMARY KEY,
   due_ms INTEGER NOT NULL,
-  owner INTEGER,
-  PRIMARY KEY (channel, queue)
+  owner INTEGER
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX outbox_due ON outbox_queues (due_ms)
