@@ -102,10 +102,7 @@ class Asking:
         except DOWN as fault:
             if room.fallback is None:
                 raise
-            logger.warning(
-                "fallback agent answers",
-                extra={"turn": turn.turn_id, "agent": head.agent, "fallback": room.fallback, "reason": str(fault)},
-            )
+            logger.warning("fallback agent answers", extra={"fallback": room.fallback, "reason": str(fault)})
             self._metrics.agent_failed(agent=head.agent, code=fault.code)
             async with self.policy(room.fallback, room) as policy:
                 draft.prepared = self._memory.again(draft.prepared, policy=policy)

@@ -49,10 +49,12 @@ class Intake:
         act: Callable[[Event], Awaitable[None]],
         arrived: Callable[[Event], None],
         ended_at_once: Callable[[str, str, str], None],
+        delivered: Callable[[str, float], None],
         poll_s: float,
     ) -> None:
         """`configuration` gives the settings of the moment; `ended_at_once` hears (channel, outcome, rule) of every
-        new event that waits in no lane."""
+        new event that waits in no lane, `delivered` (channel, seconds since it was accepted) of every turn whose reply
+        went out."""
         self._inbox = inbox
         self._outbox = outbox
         self._streams = streams
@@ -63,6 +65,7 @@ class Intake:
         self._act = act
         self._arrived = arrived
         self._ended_at_once = ended_at_once
+        self._delivered = delivered
         self._poll_s = poll_s
 
     async def accept(self, event: InboundEvent, *, fingerprint: str | None = None) -> TurnView:
@@ -89,6 +92,8 @@ class Intake:
 
     async def _decide(self, event: InboundEvent, fingerprint: str | None) -> tuple[NewEvent, str, Verdict]:
         configuration = self._configuration()
+        if event.channel not in configuration.settings.channels:
+            raise Overloaded(f"channel {event.channel!r} was removed while this came in", retry_after_s=1)
         settings = configuration.effective(event.channel, event.room, event.thread)
         message = isinstance(event, MessageEvent)
         command = parse_command(event.text) if isinstance(event, MessageEvent) else None
@@ -172,8 +177,11 @@ class Intake:
         yield StreamEvent(id=(after or 0) + 2, name="failed" if name == "failed" else "done", data=data)
 
     async def ended(self, turn_id: int) -> None:
-        """Tell the readers of a turn's events that it has ended."""
-        for event in await self._inbox.turn_events(turn_id):
+        """Tell the readers of a turn's events that it has ended, and count how long it took."""
+        events = await self._inbox.turn_events(turn_id)
+        if events and events[0].state in ("answered", "failed"):
+            self._delivered(events[0].channel, (now_ms() - events[0].accepted_ms) / 1000)
+        for event in events:
             await self.close(event)
 
     async def close(self, event: Event) -> None:

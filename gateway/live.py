@@ -13,10 +13,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from adapters.base import Adapter, Intake
-from config.channels.base import ChannelSettings
+from config.channels.base import ChannelSettings, RoomSettings
 from config.loader import Configuration
 from config.settings import AgentSettings
 from gateway.agent import Agent
+
+_LAYERED = {"rooms", *RoomSettings.model_fields}
+"""What is looked up anew for every event: a change of it needs no other adapter (openclaw#70524)."""
 
 logger = logging.getLogger(__name__)
 
@@ -126,7 +129,7 @@ class Live:
         self, name: str, settings: ChannelSettings, *, intake: Intake, tasks: asyncio.TaskGroup
     ) -> None:
         old = self._channels.get(name)
-        if old is not None and old.settings == settings:
+        if old is not None and _own(old.settings) == _own(settings):
             return
         channel = _RunningChannel(settings, self._make_adapter(name, settings))
         tasks.create_task(self._run(name, channel, intake), name=f"channel {name}")
@@ -149,3 +152,8 @@ class Live:
             logger.exception("channel failed", extra={"channel": name})
         finally:
             channel.started.set()
+
+
+def _own(settings: ChannelSettings) -> dict[str, object]:
+    """Return what the adapter itself is made of."""
+    return settings.model_dump(exclude=_LAYERED)

@@ -35,6 +35,10 @@ NOTICES: dict[str, dict[Language, str]] = {
         "en": "The agent {agent} is not configured any more. An administrator has to look at it.",
         "zh": "智能体 {agent} 已不在配置里，需要管理员处理。",
     },
+    "channel_removed": {
+        "en": "This channel is not configured any more, so your message was not answered.",
+        "zh": "这个渠道已不在配置里，您的消息没有得到回答。",
+    },
     "gave_up": {
         "en": "Your message could not be answered after several tries. It is kept, and an administrator can see it.",
         "zh": "多次尝试后仍无法回答您的消息。消息已保存，管理员可以看到。",

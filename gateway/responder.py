@@ -14,6 +14,7 @@ import msgspec
 
 from adapters.base import Adapter, MessageEvent
 from config.channels.base import RoomSettings
+from gateway import logs
 from gateway.agent import Caller
 from gateway.asking import Asking, Draft
 from gateway.commands import parse_command
@@ -75,10 +76,14 @@ class Responder:
     async def respond(self, turn: Running) -> None:
         """Bring a turn to its reply in the outbox. Raises to have it tried again; returns without a reply when its speaker
         interrupted it."""
+        routes = [decode(event.body) for event in turn.events]
+        with logs.about(turn=turn.turn_id, channel=routes[0].event.channel, agent=routes[0].agent):
+            await self._respond(turn, routes)
+
+    async def _respond(self, turn: Running, routes: list[Route]) -> None:
         ids = [event.id for event in turn.events]
         await self._inbox.start(ids, turn_id=turn.turn_id, lane=turn.claim.lane, fence=turn.claim.fence)
         self._streams.begin(ids)
-        routes = [decode(event.body) for event in turn.events]
         outgoing = await self._outgoing(turn, routes)
         if outgoing is None:
             return
@@ -105,6 +110,8 @@ class Responder:
         head, room = routes[0], self._room(routes[0])
         if turn.attempts >= self._live.configuration.settings.queue.attempts:
             return _failure("gave_up", notice("gave_up", head.language), state="dead")
+        if head.event.channel not in self._live.configuration.settings.channels:
+            return _failure("channel_removed", notice("channel_removed", head.language), state="dead")
         if head.refused:
             return _refusal(head, room)
         if head.agent not in self._live.agents():
@@ -164,10 +171,7 @@ class Responder:
         return Outgoing(reply.text)
 
     async def _failed(self, turn: Running, head: Route, draft: Draft, fault: AgentFault) -> Outgoing:
-        logger.error(
-            "agent failed",
-            extra={"turn": turn.turn_id, "agent": head.agent, "code": fault.code, "reason": str(fault)},
-        )
+        logger.error("agent failed", extra={"code": fault.code, "reason": str(fault)})
         self._metrics.agent_failed(agent=head.agent, code=fault.code)
         await self._memory.record(draft.prepared, notes=(f"{fault.code}: {fault}",))
         if draft.text:
@@ -201,11 +205,8 @@ class Responder:
         self._metrics.turn_ended(channel=head.event.channel, agent=head.agent, outcome=outcome, rule=code)
         logger.info(
             "turn replied",
-            extra={
-                "turn": turn.turn_id, "channel": head.event.channel, "agent": head.agent, "events": len(turn.events),
-                "outcome": outcome, "rule": code, "seconds": round(seconds, 3),
-            },
-        )  # fmt: skip
+            extra={"events": len(turn.events), "outcome": outcome, "rule": code, "seconds": round(seconds, 3)},
+        )
 
 
 def _failure(code: str, text: str, *, state: str = "failed") -> Outgoing:
