@@ -24,35 +24,66 @@ ROOT = Path(__file__).parents[2]
 SECRET = "whsec_" + base64.b64encode(b"0123456789abcdef0123456789abcdef").decode()
 
 Prompt = list[dict[str, str]]
-Script = Callable[[Prompt], "str | Awaitable[str]"]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """An HTTP error in place of an answer."""
+
+    status: int
+    code: str = ""
+
+
+Answer = str | Refusal | AsyncIterator[str]
+Script = Callable[[Prompt], "Answer | Awaitable[Answer]"]
 
 
 @dataclass
 class ModelServer:
-    """An OpenAI-compatible server that answers by `script(messages)`; keeps every prompt it was sent."""
+    """An OpenAI-compatible server that answers by `script(messages)`; keeps every prompt it was sent.
+
+    `scripts` are for single models, by name. A script may return its text, an iterator of pieces (to stop in the middle),
+    or a `Refusal`.
+    """
 
     script: Script
+    scripts: dict[str, Script] = field(default_factory=dict)
     prompts: list[Prompt] = field(default_factory=list)
+    models: list[str] = field(default_factory=list)  # who was asked: parallel to `prompts`
     url: str = ""
     called: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def complete(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
-        self.prompts.append(body["messages"])
+        prompt: Prompt = body["messages"]
+        self.prompts.append(prompt)
+        self.models.append(body["model"])
         self.called.set()
-        text = self.script(body["messages"])
-        if not isinstance(text, str):
-            text = await text
+        answer = self.scripts.get(body["model"], self.script)(prompt)
+        if isinstance(answer, Awaitable):
+            answer = await answer
+        if isinstance(answer, Refusal):
+            error = {"message": "refused", "type": "error", "code": answer.code}
+            return web.json_response({"error": error}, status=answer.status)
         response = web.StreamResponse(headers={"content-type": "text/event-stream"})
         await response.prepare(request)
-        for piece in [text[i : i + 8] for i in range(0, len(text), 8)]:
+        async for piece in _pieces(answer):
             await response.write(_chunk({"content": piece}, None))
         await response.write(_chunk({}, "stop"))
         await response.write(b"data: [DONE]\n\n")
         return response
 
-    async def models(self, request: web.Request) -> web.Response:
+    async def listed(self, request: web.Request) -> web.Response:
         return web.json_response({"object": "list", "data": []})
+
+
+async def _pieces(answer: str | AsyncIterator[str]) -> AsyncIterator[str]:
+    if isinstance(answer, str):
+        for start in range(0, len(answer), 8):
+            yield answer[start : start + 8]
+    else:
+        async for piece in answer:
+            yield piece
 
 
 def _chunk(delta: dict[str, str], finish: str | None) -> bytes:
@@ -70,7 +101,7 @@ async def model_server(script: Script) -> AsyncIterator[ModelServer]:
     server = ModelServer(script)
     app = web.Application()
     app.router.add_post("/v1/chat/completions", server.complete)
-    app.router.add_get("/v1/models", server.models)
+    app.router.add_get("/v1/models", server.listed)
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -95,6 +126,7 @@ class Gateway:
         self.log: list[str] = []
         self._process: asyncio.subprocess.Process | None = None
         self._reader: asyncio.Task[None] | None = None
+        self._more = asyncio.Event()
 
     async def start(self) -> None:
         """Start it and wait for the ready line."""
@@ -115,6 +147,14 @@ class Gateway:
         assert self._process.stderr is not None
         async for line in self._process.stderr:
             self.log.append(line.decode("utf-8", "replace").rstrip())
+            self._more.set()
+
+    async def logged(self, text: str, *, after: int = 0) -> None:
+        """Wait until a line behind the first `after` ones holds `text`."""
+        async with asyncio.timeout(30):
+            while not any(text in line for line in self.log[after:]):
+                self._more.clear()
+                await self._more.wait()
 
     async def dead(self) -> None:
         """Wait until the process has died by itself."""
@@ -222,13 +262,30 @@ class Hook:
 
     async def settled(self, turn: dict[str, Any], *, timeout_s: float = 30) -> dict[str, Any]:
         """Follow a turn's events to its end and return the last view."""
+        return await self._until(turn, lambda name, _: name in ("done", "failed"), timeout_s=timeout_s)
+
+    async def shown(self, turn: dict[str, Any], text: str) -> None:
+        """Wait until the turn's stream has shown `text`."""
+        seen = ""
+
+        def enough(name: str, data: dict[str, Any]) -> bool:
+            nonlocal seen
+            if name in ("delta", "reset"):
+                seen = data["text"] if name == "reset" else seen + data["text"]
+            return text in seen
+
+        await self._until(turn, enough, timeout_s=30)
+
+    async def _until(
+        self, turn: dict[str, Any], enough: Callable[[str, dict[str, Any]], bool], *, timeout_s: float
+    ) -> dict[str, Any]:
         url = f"{self._gateway.url}/channels/{self._channel}/turns/{turn['turn']}/events"
         async with asyncio.timeout(timeout_s):
             async with self._session.get(url, headers={"authorization": f"Bearer {turn['token']}"}) as response:
                 async for name, data in sse(response):
-                    if name in ("done", "failed"):
+                    if enough(name, data):
                         return data
-        raise AssertionError("the stream ended without done or failed")
+        raise AssertionError("the stream ended too early")
 
 
 async def sse(response: aiohttp.ClientResponse) -> AsyncIterator[tuple[str, Any]]:
