@@ -42,7 +42,7 @@ OLDER = statement(f"""SELECT json_agg(w.row) FROM (
   ORDER BY m.id DESC LIMIT %(limit)s) w""")
 
 OF_TURN = statement(f"""SELECT json_agg(w.row) FROM (SELECT {MESSAGE} AS row FROM messages m
-  WHERE m.scope_id = %(scope_id)s AND m.turn_id = %(turn_id)s ORDER BY m.id DESC) w""")
+  WHERE m.scope_id = %(scope_id)s AND m.turn_id = %(turn_id)s ORDER BY m.id + 0 DESC) w""")
 
 # An id asked for in the version that stands, or in one that an edit replaced; a deleted one in any version it had.
 _OLD_VERSION = re.sub(r'm\."(version|text|tokens|low_value|edited_ms)"', r'v."\1"', MESSAGE)

@@ -82,7 +82,7 @@ _LIFT = "greatest(0, s.last_id + 1 - %(first_id)s)"
 
 _APPEND = f"""turn AS MATERIALIZED (
   SELECT (SELECT m.session_id FROM messages m WHERE m.scope_id = %(scope_id)s AND m.turn_id = %(turn_id)s
-    ORDER BY m.id LIMIT 1) AS session_id
+    ORDER BY m.id + 0 LIMIT 1) AS session_id -- + 0: not by walking the scope's whole history in the order of its ids
 ), head AS (
   UPDATE scopes s SET
     last_id = %(last_id)s + {_LIFT},
@@ -100,14 +100,14 @@ _APPEND = f"""turn AS MATERIALIZED (
     coalesce(turn.session_id, s.session_id) AS session_id, s.last_id - %(last_id)s AS lift,
     s.session_first_id = %(first_id)s + s.last_id - %(last_id)s AS opened, s.carry_scope_id, s.carry_last_id
 ), ended AS (
-  UPDATE sessions e SET last_id = head.session_first_id - 1, ended_ms = %(now_ms)s
-  FROM head WHERE head.opened AND e.scope_id = head.scope_id AND e.ended_ms IS NULL
+  UPDATE sessions e SET last_id = (SELECT session_first_id - 1 FROM head), ended_ms = %(now_ms)s
+  WHERE (SELECT opened FROM head) AND e.scope_id = %(scope_id)s AND e.ended_ms IS NULL
 ), started AS (
   INSERT INTO sessions (id, scope_id, first_id, started_ms)
   SELECT head.session_id, head.scope_id, head.session_first_id, %(now_ms)s FROM head WHERE head.opened
 ), lengthened AS (
-  UPDATE sessions e SET last_id = head.last_id
-  FROM head WHERE head.session_id IS DISTINCT FROM head.active_id AND e.id = head.session_id
+  UPDATE sessions e SET last_id = (SELECT last_id FROM head)
+  WHERE (SELECT session_id IS DISTINCT FROM active_id FROM head) AND e.id = (SELECT session_id FROM head)
 ), added AS (
   INSERT INTO messages ({_INSERTED})
   SELECT m.id + head.lift, head.scope_id, head.session_id, %(turn_id)s, m.event_id, m.role, m.text, m."user", m.channel,
@@ -148,6 +148,6 @@ REPEATED = "messages_turn"
 REPEAT = statement(f"""WITH head AS (
   UPDATE scopes s SET fence = %(fence)s WHERE s.id = %(scope_id)s AND s.fence <= %(fence)s)
 SELECT (SELECT json_agg(w.row) FROM (SELECT {MESSAGE} AS row FROM messages m
-  WHERE m.scope_id = %(scope_id)s AND m.turn_id = %(turn_id)s ORDER BY m.id DESC) w)""")
+  WHERE m.scope_id = %(scope_id)s AND m.turn_id = %(turn_id)s ORDER BY m.id + 0 DESC) w)""")
 
 FENCE = statement("SELECT s.fence FROM scopes s WHERE s.id = %(scope_id)s")

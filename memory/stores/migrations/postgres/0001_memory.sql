@@ -70,7 +70,7 @@ CREATE TABLE messages (
   PRIMARY KEY (scope_id, id)
 );
 
-CREATE UNIQUE INDEX messages_turn ON messages (scope_id, turn_id, event_id, role);
+CREATE UNIQUE INDEX messages_turn ON messages (turn_id, scope_id, event_id, role); -- turns grow: filled from the right, densely
 CREATE INDEX messages_platform ON messages (scope_id, platform_message_id) WHERE platform_message_id IS NOT NULL;
 CREATE INDEX messages_quote ON messages (scope_id, reply_to) WHERE quote IS NOT NULL;
 
