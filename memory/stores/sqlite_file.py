@@ -66,6 +66,7 @@ def open_for_writing(path: Path, *, timeout_s: float, synchronous: Synchronous, 
             _use_log(db, path)
             db.execute(f"PRAGMA synchronous = {synchronous}")
             db.execute("PRAGMA foreign_keys = ON")
+            db.execute("PRAGMA secure_delete = ON")  # a deleted text leaves no bytes in free pages; builds differ
             db.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
             _migrate(db, now_ms=now_ms)
         except BaseException:

@@ -296,6 +296,19 @@ class TestFile:
         with pytest.raises(StoreUnavailable, match="is closed"):
             await store.load(Load(owner=wish(1).owner, now_ms=NOW))
 
+    async def test_a_deleted_text_leaves_no_bytes_in_the_file(self, path: Path, store: SqliteStore) -> None:
+        """Gone is gone, also from the pages that nobody uses any more."""
+        scope = await opened(store)
+        await put(store, scope.id, said("geheimes Wort " * 500, 1, platform_message_id="m"), turn_id=1)
+        await store.delete(scope.id, "m", now_ms=NOW)
+        other = sqlite3.connect(path)
+        other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        other.close()
+
+        left = b"".join(file.read_bytes() for file in path.parent.iterdir())
+
+        assert b"geheimes" not in left
+
     async def test_status_tells_schema_and_sizes(self, store: SqliteStore) -> None:
         scope = await opened(store)
         await talk(store, scope.id, 2)
