@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,42 +19,51 @@ from openapi_spec_validator import validate
 from schemathesis.config import SchemathesisConfig
 from standardwebhooks.webhooks import Webhook
 
-import gateway.http
-from tests.fakes import FakeIntake
-from tests.serving import JWT_SETTINGS, SECRET, message, serving, signed, token, webhook
+from tests.scenarios.world import ROOT, SECRET, gateway, write_config
+from tests.serving import JWT_SECRET, message, token
 
-DOCUMENT = json.loads(Path(gateway.http.__file__).with_name("openapi.json").read_bytes())
-CONFIG = SchemathesisConfig.from_dict({"generation": {"deterministic": True, "max-examples": 40, "database": "none"}})
+DOCUMENT = json.loads((ROOT / "gateway" / "openapi.json").read_bytes())
+CONFIG = SchemathesisConfig.from_dict({"generation": {"deterministic": True, "max-examples": 15, "database": "none"}})
 API = schemathesis.openapi.from_dict(DOCUMENT, config=CONFIG)
 # The tests put credentials on what is sent, so what schemathesis generated for them is not what the server met.
 CREDENTIALS = [schemathesis.checks.ignored_auth]
 BOUNDED = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
+CHANNELS = """
+agents: {default: {kind: demo}}
+defaults: {limits: {per_minute: 100000}}
+channels:
+  shop: {kind: webhook, secrets: ["${HOOK}"]}
+  api: {kind: webhook, jwt: {algorithms: [HS256], issuer: "https://id.example", audience: clew, secret: "${JWT}"}}
+"""
+
+
 @pytest.fixture(scope="module")
-def api() -> Iterator[tuple[str, dict[str, str]]]:
-    """The URL of a running server with a signed and a bearer channel, and a turn (`turn`, `token`) to ask for."""
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dict[str, str]]]:
+    """The URL of a running gateway process with a signed and a bearer channel, and a turn (`turn`, `token`) of it."""
+    config = write_config(tmp_path_factory.mktemp("api"), CHANNELS)
     ready, stop = threading.Event(), asyncio.Event()
     found: dict[str, Any] = {}
 
     async def serve() -> None:
         found["loop"] = asyncio.get_running_loop()
-        intake = FakeIntake(lambda event: f"you said {event.text}")
-        channels = {"shop": webhook(), "api": webhook("api", secrets=[], jwt=JWT_SETTINGS, members=None)}
-        async with serving(intake, channels) as url:
-            found["url"] = url
+        async with gateway(config, JWT=JWT_SECRET) as running:
+            found["url"] = running.url
             ready.set()
             await stop.wait()
+            found["log"] = running.log
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), name="served")
     thread.start()
-    assert ready.wait(20)
+    assert ready.wait(60)
     try:
-        posted = requests.post(f"{found['url']}/channels/shop", timeout=10, **signed(message())).json()
+        posted = requests.post(f"{found['url']}/channels/shop", json=message(), auth=Signed(), timeout=20).json()
         yield found["url"], posted
     finally:
         found["loop"].call_soon_threadsafe(stop.set)
-        thread.join(20)
+        thread.join(30)
+    assert not [line for line in found["log"] if '"error"' in line]
 
 
 class Signed(requests.auth.AuthBase):
