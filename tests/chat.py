@@ -35,7 +35,7 @@ LEDGER: dict[str, Any] = {
     "notes": ["extraction pending"],
     "usage": {"prompt": 812, "completion": 96},
     "entries": [
-        _entry("role", "system", "You are a helpful assistant.", 142, "in", "always"),
+        _entry("role", "system", "", 142, "in", "always") | {"ids": []},
         _entry("profile", "", "works on backups", 9, "in", "profile"),
         _entry("profile", "", "likes tea", 9, "out", "profile_limit"),
         _entry("window", "user", "ok, thanks", 3, "out", "low_value", "Alice"),

@@ -222,8 +222,7 @@ def _visit(request: web.Request, cookie: str) -> access.Visit:
 
 
 def _html(page: str, *, status: int) -> web.Response:
-    headers = render.HEADERS | {"Cache-Control": "no-store"}
-    return web.Response(text=page, status=status, content_type="text/html", headers=headers)
+    return web.Response(text=page, status=status, content_type="text/html", headers=render.GATE_HEADERS)
 
 
 def _json(body: bytes, *, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:

@@ -17,6 +17,11 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 
+GATE_HEADERS = HEADERS | {
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "same-origin",  # under `no-referrer` a form is posted with `Origin: null`, as a foreign one
+}
+
 TYPES = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import threading
 import uuid
 
 import aiohttp
@@ -12,25 +13,54 @@ import msgspec
 END = ("", "/quit", "/exit")
 
 
-async def talk(url: str, *, channel: str, person: str, room: str | None) -> int:
-    """Talk until the input ends; return the exit code. `room` None: a private talk with the bot."""
-    print(f"{url} · /help lists the commands, an empty line or Ctrl-D ends", file=sys.stderr)
+async def talk(url: str, *, person: str, room: str | None, token: str | None) -> int:
+    """Talk until the input ends; return the exit code. `room` None: a private talk with the bot. `token` is the chat page's,
+    None if it has none."""
+    headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
     # A turn may take minutes; only connecting may not.
-    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None, connect=10)) as session:
-        while (text := await asyncio.to_thread(_line)) not in END:
-            try:
-                await _say(session, f"{url}/channels/{channel}", text, person=person, room=room)
-            except aiohttp.ClientError as exc:
-                print(f"the gateway can't be reached: {type(exc).__name__}", file=sys.stderr)
+    timeout = aiohttp.ClientTimeout(total=None, connect=10)
+    try:
+        async with aiohttp.ClientSession(timeout=timeout, headers=headers) as session:
+            channel = await _channel(session, url)
+            if channel is None:
                 return 1
+            print(f"{url} · /help lists the commands, an empty line or Ctrl-D ends", file=sys.stderr)
+            while (text := await _line()) not in END:
+                await _say(session, f"{url}/channels/{channel}", text, person=person, room=room)
+    except (aiohttp.ClientError, TimeoutError) as exc:
+        print(f"the gateway can't be reached: {type(exc).__name__}", file=sys.stderr)
+        return 1
     return 0
 
 
-def _line() -> str:
-    try:
-        return input("> " if sys.stdin.isatty() else "").strip()
-    except EOFError:
-        return ""
+async def _channel(session: aiohttp.ClientSession, url: str) -> str | None:
+    """Return the name of the chat page's channel; None, and said why, if there is none for us."""
+    async with session.get(f"{url}/chat/info") as response:
+        info = msgspec.json.decode(await response.read())
+        if response.status == 200:
+            return str(info["channel"])
+        print(info.get("detail", response.reason), file=sys.stderr)
+        return None
+
+
+async def _line() -> str:
+    """Read a line. In a daemon thread: at Ctrl-C asyncio would wait for one of its own until something is typed."""
+    loop = asyncio.get_running_loop()
+    line: asyncio.Future[str] = loop.create_future()
+
+    def give(text: str) -> None:
+        if not line.done():
+            line.set_result(text)
+
+    def read() -> None:
+        try:
+            text = input("> " if sys.stdin.isatty() else "").strip()
+        except EOFError:
+            text = ""
+        loop.call_soon_threadsafe(give, text)
+
+    threading.Thread(target=read, name="terminal", daemon=True).start()
+    return await line
 
 
 async def _say(session: aiohttp.ClientSession, url: str, text: str, *, person: str, room: str | None) -> None:
@@ -45,7 +75,8 @@ async def _say(session: aiohttp.ClientSession, url: str, text: str, *, person: s
         if response.status >= 400:
             print(turn.get("detail", response.reason), file=sys.stderr)
             return
-    async with session.get(f"{url}/turns/{turn['turn']}/events", params={"token": turn["token"]}) as response:
+    own = {"Authorization": f"Bearer {turn['token']}"}
+    async with session.get(f"{url}/turns/{turn['turn']}/events", headers=own) as response:
         await _show(response)
 
 

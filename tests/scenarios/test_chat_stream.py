@@ -415,6 +415,7 @@ async def test_the_drawer_tells_all_that_the_ledger_holds(browser: Browser) -> N
             ["Could not be read, so left out: Summary of earlier talk", "extraction pending"]
         )
         entries = drawer.locator(".entries li")
+        await expect(entries.nth(0)).to_contain_text("Stands in the system block")
         await expect(entries.nth(1)).to_contain_text("everything known of this kind goes in")
         await expect(entries.nth(2)).to_contain_text("more of this kind than allowed")
         await expect(drawer).to_contain_text("Talk: 241 of 6,000 tokens allowed.")

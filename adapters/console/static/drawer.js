@@ -19,11 +19,14 @@ function el(tag, className, ...children) {
 
 /** Opens the record of the exchange's turn; closing gives the focus back to `from`. */
 export async function open(x, from) {
+  mark(false);
   opener = from;
   shown = x;
+  mark(true);
   title.textContent = t("saw");
   body.replaceChildren(el("p", "quiet", t("saw_loading")));
   if (!dialog.open) wide.matches ? dialog.show() : dialog.showModal();
+  from.scrollIntoView({ block: "nearest" }); // beside the drawer the talk is narrower, so longer
   document.querySelector("#drawer-close").focus();
   let content;
   try {
@@ -37,6 +40,11 @@ export async function open(x, from) {
   body.scrollTop = 0;
 }
 
+/** Shows beside which answer the record stands. */
+function mark(on) {
+  opener?.closest("li")?.classList.toggle("explained", on);
+}
+
 export function close() {
   if (dialog.open) dialog.close();
 }
@@ -44,6 +52,7 @@ export function close() {
 export const redraw = () => dialog.open && open(shown, opener);
 
 dialog.addEventListener("close", () => {
+  mark(false);
   shown = null;
   // Streaming may have drawn the button anew: then the message field is the next best place.
   (opener?.isConnected ? opener : document.querySelector("#text")).focus();
@@ -129,10 +138,12 @@ function section(name, entries) {
 
 function drawEntry(entry) {
   const role = ["user", "assistant", "system"].includes(entry.role) ? t(`role_${entry.role}`) : entry.role;
-  const text = el("p", entry.text ? "text plain" : "quiet", entry.text || t("no_text"));
+  const speaker = entry.role === "assistant" && entry.speaker ? `${role} · ${entry.speaker}` : entry.speaker || role;
+  const absent = entry.ids?.length ? "no_text" : "in_system"; // the role is no stored row
+  const text = el("p", entry.text ? "text plain" : "quiet", entry.text || t(absent));
   text.dir = "auto";
   const verdict = el("p", "verdict", el("span", "pill", t(entry.verdict)), el("span", "", tcode("rule", entry.rule)));
-  const item = el("li", "", el("p", "head", el("span", "name", entry.speaker || role), el("span", "count", tokens(entry.tokens))), text, verdict);
+  const item = el("li", "", el("p", "head", el("span", "name", speaker), el("span", "count", tokens(entry.tokens))), text, verdict);
   item.dataset.verdict = entry.verdict;
   item.dataset.role = entry.role;
   return item;
