@@ -122,30 +122,36 @@ async def take_due(db: Connection, *, now_ms: int, limit: int, owner: int) -> li
         )
         heads = [chunk_of(row) for row in await cursor.fetchall()]
         await db.execute(
-            "UPDATE outbox_chunks SET state = 'sending', attempts = attempts + 1 WHERE id = ANY(%s::bigint[])",
-            ([chunk.id for chunk in heads if chunk.state == "waiting"],),
+            "UPDATE outbox_chunks SET state = 'sending', attempts = attempts + 1"
+            " WHERE turn_id = ANY(%s::bigint[]) AND id = ANY(%s::bigint[]) AND state <> 'sending'",
+            ([chunk.turn_id for chunk in heads], [chunk.id for chunk in heads]),
         )
     return [taken(chunk) for chunk in heads]
 
+
+SETTLED = "state IN ('sent', 'unknown', 'dead')"
 
 _SETTLE = """
 UPDATE outbox_chunks c SET state = (%(states)s::text[])[{place}],
   due_ms = greatest(c.due_ms, (%(due)s::bigint[])[{place}]), settled_ms = (%(now)s::bigint[])[{place}],
   message_id = (%(message_ids)s::text[])[{place}], error = (%(errors)s::text[])[{place}]
-WHERE c.id = ANY(%(ids)s::bigint[]) AND c.state NOT IN ('waiting', 'sent', 'unknown', 'dead')
+WHERE c.turn_id = ANY(%(turns)s::bigint[]) AND c.id = ANY(%(ids)s::bigint[])
+  AND c.state <> 'waiting' AND NOT c.{settled}
   AND (SELECT q.owner FROM outbox_queues q WHERE q.queue = c.queue) = %(owner)s
-RETURNING c.id""".format(place="array_position(%(ids)s::bigint[], c.id)")
+RETURNING c.id""".format(place="array_position(%(ids)s::bigint[], c.id)", settled=SETTLED)
 
-_BURY = """
+_BURY = f"""
 UPDATE outbox_chunks c SET state = 'dead', error = head.error, settled_ms = head.settled_ms
-FROM (SELECT turn_id, error, settled_ms FROM outbox_chunks WHERE id = ANY(%(buried)s::bigint[]) AND state = 'dead') AS head
+FROM (
+  SELECT turn_id, error, settled_ms FROM outbox_chunks
+  WHERE turn_id = ANY(%(buried_turns)s::bigint[]) AND id = ANY(%(buried)s::bigint[]) AND state = 'dead') AS head
 WHERE c.turn_id = ANY(%(buried_turns)s::bigint[]) AND c.turn_id = head.turn_id
-  AND c.state NOT IN ('sent', 'unknown', 'dead')"""
+  AND NOT c.{SETTLED}"""
 
 _END_TURNS = f"""
 WITH ended AS MATERIALIZED (
   SELECT turn_id FROM unnest(%(over)s::bigint[]) AS t (turn_id)
-  WHERE (SELECT 1 FROM outbox_chunks c WHERE c.turn_id = t.turn_id AND c.{LIVE} LIMIT 1) IS NULL
+  WHERE (SELECT 1 FROM outbox_chunks c WHERE c.turn_id = t.turn_id AND NOT c.{SETTLED} LIMIT 1) IS NULL
 ), heads AS (
   UPDATE inbox_events e SET {{end}} WHERE e.id = ANY(ARRAY(SELECT turn_id FROM ended)) AND e.state = 'replied'
 ), joined AS (
@@ -174,6 +180,7 @@ async def settle(db: Connection, batch: Sequence[Settlement], *, owner: int) -> 
     parameters = {
         "owner": owner,
         "ids": [how.chunk.id for how in batch],
+        "turns": [how.chunk.turn_id for how in batch],
         "queues": [how.chunk.queue for how in batch],
         "states": [how.state for how in batch],
         "due": [how.due_ms for how in batch],

@@ -64,8 +64,9 @@ CREATE TABLE outbox_replies (
   text TEXT NOT NULL
 );
 
+-- No index on the id, for the same reason: the head of a queue is its smallest.
 CREATE TABLE outbox_chunks (
-  id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id BIGINT GENERATED ALWAYS AS IDENTITY,
   turn_id BIGINT NOT NULL,
   channel TEXT COLLATE "C" NOT NULL,
   queue TEXT COLLATE "C" NOT NULL,
@@ -80,7 +81,7 @@ CREATE TABLE outbox_chunks (
   settled_ms BIGINT, -- when its end became known
   message_id TEXT,
   error TEXT,
-  UNIQUE (turn_id, part)
+  PRIMARY KEY (turn_id, part)
 );
 
 CREATE INDEX outbox_line ON outbox_chunks (queue, id)
