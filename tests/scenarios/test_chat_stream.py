@@ -78,7 +78,7 @@ async def test_a_reply_grows_is_reset_and_ends(browser: Browser) -> None:
     intake = FakeIntake()
     async with scene(browser, intake) as chat:
         turn = await until_said(intake, chat, "hello")
-        await expect(chat.answers.last).to_contain_text("Waiting for its turn")
+        await expect(chat.answers.last).to_contain_text("Thinking")
         await intake.delta(turn, "Hel")
         await intake.delta(turn, "lo")
         await expect(chat.answers.last.locator(".text")).to_have_text("Hello")
@@ -267,6 +267,7 @@ async def test_messages_answered_together_show_one_answer(browser: Browser) -> N
     async with scene(browser, intake) as chat:
         first = await until_said(intake, chat, "one")
         second = await until_said(intake, chat, "two")
+        await expect(chat.answers).to_have_text(["Thinking…", "Waiting for its turn…"])
         view = intake.turns[second].view
         intake.turns[second].view = msgspec.structs.replace(view, part_of=first)
         for turn in (first, second):

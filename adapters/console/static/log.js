@@ -118,7 +118,8 @@ function noteOf(x, busy) {
   if (x.joined) return el("p", "note", t("joined"));
   if (x.trouble && busy) return el("p", "note trouble", t("reconnecting"));
   if (busy && x.reply) return el("p", "note writing", el("span", "caret"));
-  if (busy) return el("p", "note wait", el("span", "dots", el("i"), el("i"), el("i")), t(x.status));
+  const state = x.status === "accepted" && !x.behind ? "running" : x.status;
+  if (busy) return el("p", "note wait", el("span", "dots", el("i"), el("i"), el("i")), t(state));
   const rule = tcode("rule", x.rule ?? "");
   if (x.status === "observed" || x.status === "ignored") return el("p", "note", t(x.status, { rule }));
   if (x.status === "applied" && !x.reply) return el("p", "note", t("applied"));

@@ -134,10 +134,22 @@ function keep(x) {
 }
 
 function draw(x) {
+  const here = inRoom(x.room);
+  const changed = new Set([x]);
   // Messages that were answered together share one answer: it stands under the last of them.
-  const together = x.head ? inRoom(x.room).filter((other) => other.head === x.head) : [x];
-  together.forEach((other, i) => (other.joined = i < together.length - 1));
-  if (x.room === room) together.forEach(log.update);
+  const together = x.head ? here.filter((other) => other.head === x.head) : [];
+  for (const other of together) {
+    other.joined = other !== together.at(-1);
+    changed.add(other);
+  }
+  // A room's messages are answered in order: only the first open one is being worked on.
+  const open = here.filter(busy);
+  for (const other of open) {
+    if (other.behind === (other !== open[0])) continue;
+    other.behind = other !== open[0];
+    changed.add(other);
+  }
+  if (x.room === room) changed.forEach(log.update);
   drawState();
 }
 
