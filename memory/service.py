@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from memory.base import AgentChange, Ledger, Load, Loaded, Message, Owner, SessionRule, Store
+from memory.base import AgentChange, Ledger, Loaded, Message, Owner, SessionRule, Store
 from memory.context import assemble
 from memory.errors import StoreUnavailable
-from memory.fillers import asks_question, is_low_value
 from memory.ids import now_ms, session_id
 from memory.key import Scope
 from memory.policy import Policy
+from memory.reading import filled, question_pending
 from memory.replay import Explanation, Replay, explained, replayed
 from memory.tokens import MESSAGE_OVERHEAD, Tokenizers, estimate, needs_o200k
 from memory.turn import (
@@ -28,10 +28,8 @@ from memory.turn import (
     TurnRequest,
     closed,
     inputs_of,
-    is_full,
     load_of,
     owner_of,
-    page_size,
     prepared_of,
     reply_row,
     said_row,
@@ -64,7 +62,7 @@ class Memory:
         now = self._clock()
         scope_id = await self._scope_id(turn.scope, agent_change=turn.agent_change)
         owner = owner_of(turn, scope_id)
-        pending = await self._question_pending(owner, turn)
+        pending = await question_pending(self._store, owner, turn, now_ms=now)
         loaded = await self._store.append_and_load(
             scope_id,
             [said_row(said, turn.policy, pending=pending) for said in turn.messages],
@@ -73,7 +71,7 @@ class Memory:
             session=SessionRule(fresh_id=session_id(), idle_ms=turn.policy.idle_ms, asked=turn.asked_session),
             fence=turn.fence,
         )
-        loaded = await self._filled(owner, loaded, turn.policy)
+        loaded = await filled(self._store, owner, loaded, turn.policy)
         tokenizer = self._tokenizers.pick(turn.policy.tokenizer, turn.policy.model)
         prepared = prepared_of(turn, inputs_of(turn, owner, loaded, now_ms=now, tokenizer=tokenizer))
         _log_load(owner, loaded, prepared.ledger, seconds=time.perf_counter() - started)
@@ -93,7 +91,7 @@ class Memory:
                 chat_type=scope.chat_type,
                 private_in_group=policy.private_in_group,
             )
-            return await self._filled(owner, await self._store.load(load_of(owner, policy, now_ms=now)), policy)
+            return await filled(self._store, owner, await self._store.load(load_of(owner, policy, now_ms=now)), policy)
         except StoreUnavailable:
             logger.exception("memory could not be read", extra={"scope": str(scope)})
             return Loaded(failed=("window", "observed", "summary", "facts", "pinned", "profile", "carried"))
@@ -103,7 +101,9 @@ class Memory:
         model refused this one as too long. The ledger says so."""
         inputs = prepared.inputs
         if policy is not None:
-            frame = msgspec.structs.replace(inputs.frame, model=policy.model, reports_lookups=policy.reports_lookups)
+            frame = msgspec.structs.replace(
+                inputs.frame, model=policy.model, reports_lookups=policy.reports_lookups, limit_tokens=None
+            )
             tokenizer = self._tokenizers.pick(policy.tokenizer, policy.model)
             notes = (*inputs.notes, f"answered by {policy.agent}")
             inputs = msgspec.structs.replace(inputs, policy=policy, frame=frame, tokenizer=tokenizer, notes=notes)
@@ -205,34 +205,6 @@ class Memory:
             del self._scopes[next(iter(self._scopes))]
         self._scopes[scope] = row.id
         return row.id
-
-    async def _question_pending(self, owner: Owner, turn: TurnRequest) -> bool:
-        """Say whether a filler would answer something. Looked up only where one is said: most messages are none."""
-        fillers = turn.policy.fillers
-        if not any(is_low_value(said.text, pending_question=False, extra=fillers) for said in turn.messages):
-            return False
-        try:
-            loaded = await self._store.load(Load(owner=owner, now_ms=self._clock(), page=10))
-        except StoreUnavailable:
-            return True  # keeping a filler too many loses nothing
-        replies = [row for row in loaded.window if row.role == "assistant"]
-        return "window" in loaded.failed or bool(replies and asks_question(replies[-1].text))
-
-    async def _filled(self, owner: Owner, loaded: Loaded, policy: Policy) -> Loaded:
-        """Read older pages while fillers leave the window unfilled, within the candidates allowed."""
-        window, more, failed = loaded.window, loaded.more, loaded.failed
-        while more and len(window) < policy.candidates and not is_full(window, policy):
-            limit = min(policy.candidates - len(window), page_size(policy))
-            try:
-                page = await self._store.older(owner, session_id=loaded.session_id, before_id=window[0].id, limit=limit)
-            except StoreUnavailable:
-                logger.exception("older messages could not be read", extra={"scope": owner.scope_id})
-                failed, more = (*failed, "window"), False
-                break
-            window, more = page + window, len(page) == limit
-        if window is loaded.window:
-            return loaded
-        return msgspec.structs.replace(loaded, window=window, more=more, failed=failed)
 
     async def _stored_reply(self, owner: Owner, turn_id: int) -> str | None:
         rows = await self._store.turn_messages(owner, turn_id)

@@ -81,7 +81,7 @@ def turns(draw: st.DrawFn) -> Any:
     return msgspec.structs.replace(made, frame=msgspec.structs.replace(made.frame, reports_lookups=reports))
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(turns())
 def test_any_turn_gives_a_valid_prompt(turn: Any) -> None:
     """One system block, strict alternation from user to user, no empty message, the newest message present, within what the

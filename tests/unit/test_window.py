@@ -273,7 +273,7 @@ def _any_row(draw: st.DrawFn, id_: int, turn: int, *, role: str) -> Message:
     return row(id_, role, f"m{id_}", turn, **fields)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     histories(),
     st.builds(

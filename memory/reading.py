@@ -1,0 +1,46 @@
+"""Reads beyond a turn's one: a look back where small talk might be an answer, and older pages where a window is not full."""
+
+from __future__ import annotations
+
+import logging
+
+import msgspec
+
+from memory.base import Load, Loaded, Owner, Store
+from memory.errors import StoreUnavailable
+from memory.fillers import asks_question, is_low_value
+from memory.policy import Policy
+from memory.turn import TurnRequest, is_full, page_size
+
+logger = logging.getLogger(__name__)
+
+_LOOK_BACK = 10  # messages among which the last reply is looked for
+
+
+async def question_pending(store: Store, owner: Owner, turn: TurnRequest, *, now_ms: int) -> bool:
+    """Say whether a filler in the turn would answer something. Looked up only where one is said: most messages are none.
+    In doubt yes: a filler kept too many loses nothing."""
+    fillers = turn.policy.fillers
+    if not any(is_low_value(said.text, pending_question=False, extra=fillers) for said in turn.messages):
+        return False
+    try:
+        loaded = await store.load(Load(owner=owner, now_ms=now_ms, page=_LOOK_BACK))
+    except StoreUnavailable:
+        return True
+    replies = [row for row in loaded.window if row.role == "assistant"]
+    return "window" in loaded.failed or bool(replies and asks_question(replies[-1].text))
+
+
+async def filled(store: Store, owner: Owner, loaded: Loaded, policy: Policy) -> Loaded:
+    """Read older pages while fillers leave the window unfilled, within the candidates allowed. A page that cannot be read
+    is logged and named in `failed`; what was there stays."""
+    window, more = loaded.window, loaded.more
+    while more and window and len(window) < policy.candidates and not is_full(window, policy):
+        limit = min(policy.candidates - len(window), page_size(policy))
+        try:
+            page = await store.older(owner, session_id=loaded.session_id, before_id=window[0].id, limit=limit)
+        except StoreUnavailable:
+            logger.exception("older messages could not be read", extra={"scope": owner.scope_id})
+            return msgspec.structs.replace(loaded, window=window, failed=(*loaded.failed, "window"))
+        window, more = page + window, len(page) == limit
+    return loaded if window is loaded.window else msgspec.structs.replace(loaded, window=window, more=more)
