@@ -213,6 +213,7 @@ class Intake:
             rule=outcome.rule if outcome else None,
             reply=None if text is None else {"text": text},
             error=error,
+            part_of=str(event.turn_id) if event.turn_id != event.id else None,
         )
 
 

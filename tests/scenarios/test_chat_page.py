@@ -162,6 +162,22 @@ async def test_an_answer_can_be_stopped(browser: Browser, clew: Gateway) -> None
         assert "me again" in await ask(chat, "me again")
 
 
+async def test_what_waits_is_answered_together(browser: Browser, clew: Gateway) -> None:
+    """Messages sent while an answer is written are answered as one; the page shows that answer once, and its record."""
+    async with window(browser, clew.url) as chat:
+        await fresh(chat)
+        await chat.say("一二三四五六七八九十" * 15)
+        await expect(chat.answers.nth(1)).to_contain_text("一二三")
+        await chat.say("My cat is called Momo")
+        await chat.say("What did I say?")
+        await chat.finished(4)
+        await expect(chat.answers.nth(2)).to_have_text("Answered together with the next message.")
+        await expect(chat.answers.nth(3)).to_contain_text("Momo")
+        await chat.page.locator(".saw").last.click()
+        current = chat.drawer.locator(".part", has_text="The message to answer").locator("li")
+        await expect(current).to_contain_text(["My cat is called Momo", "What did I say?"])
+
+
 async def test_an_answer_can_be_stopped_before_its_first_word(browser: Browser, tmp_path: Path) -> None:
     """A model that thinks for ever is stopped, and the page says so instead of calling it a failure."""
 
