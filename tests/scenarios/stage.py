@@ -73,6 +73,7 @@ class Stage:
     model: ModelServer
     gateway: Gateway
     session: aiohttp.ClientSession
+    storage: str | None = None
 
     def hook(self, channel: str = "hook") -> Hook:
         return Hook(self.session, self.gateway, channel)
@@ -83,6 +84,12 @@ class Stage:
         self.model.scripts.clear()
         self.model.prompts.clear()
         self.model.models.clear()
+
+    async def change(self, body: str) -> None:
+        """Write other settings and wait until they are in force."""
+        seen = len(self.gateway.log)
+        write_config(self.folder, body.replace("MODEL", self.model.url), storage=self.storage)
+        await self.gateway.logged("settings changed", after=seen)
 
     def rows(self, query: str, *parameters: object) -> list[tuple[Any, ...]]:
         """Read from the gateway's database, beside it."""
@@ -116,4 +123,4 @@ async def stage(folder: Path, body: str, *, storage: str | None = None, script: 
     async with model_server(script) as model, aiohttp.ClientSession() as session:
         config = write_config(folder, body.replace("MODEL", model.url), storage=storage)
         async with gateway(config) as running:
-            yield Stage(folder, model, running, session)
+            yield Stage(folder, model, running, session, storage)
