@@ -32,7 +32,7 @@ TYPES = {
 _WORDS: dict[str, dict[Language, str]] = {
     "token_title": {"en": "This chat page asks for its token", "zh": "此聊天页面需要令牌"},
     "token_about": {
-        "en": "It stands in the gateway's settings, as the console channel's `token`. This browser remembers it.",
+        "en": "It stands in the gateway's settings: token, of the console channel. This browser will remember it.",
         "zh": "令牌写在网关设置里，是 console 通道的 token。浏览器会记住它。",
     },
     "token_label": {"en": "Token", "zh": "令牌"},

@@ -356,6 +356,8 @@ $("names-open").addEventListener("click", () => {
   $("names").showModal();
 });
 
+$("names-cancel").addEventListener("click", () => $("names").close());
+
 $("names").addEventListener("close", () => {
   if ($("names").returnValue !== "save") return;
   const names = {};
