@@ -14,7 +14,7 @@ import asyncio
 import logging
 from types import TracebackType
 
-from psycopg import AsyncConnection, Error
+from psycopg import AsyncConnection, OperationalError
 from psycopg_pool import AsyncConnectionPool
 
 from gateway.inbox.changes import Changes
@@ -100,7 +100,7 @@ class Member:
                 await db.execute(_FREE_LANES)
                 await db.execute(_FREE_QUEUES)
                 await db.execute("SELECT pg_notify(%s, '')", (BELL,))
-        except Error:
+        except OperationalError:
             logger.warning("left without a word; others take over when the lease ends", exc_info=True)
 
     def tell(self) -> None:
@@ -130,7 +130,7 @@ class Member:
             try:
                 async with db:
                     await self._listen(db)
-            except (Error, OSError, TimeoutError):
+            except (OperationalError, OSError, TimeoutError):
                 logger.warning("lost the database", exc_info=True)
             db = await self._reconnect()
 
@@ -147,7 +147,7 @@ class Member:
             try:
                 db = await self._connect()
                 await self._pool.check()  # its idle connections died with ours
-            except (Error, OSError, TimeoutError):
+            except (OperationalError, OSError, TimeoutError):
                 await asyncio.sleep(self._poll_s)  # nothing tells when a server is back
             else:
                 self._changes.ring()
@@ -190,7 +190,7 @@ class Member:
             try:
                 async with self._pool.connection(self._timeout_s) as db:
                     await db.execute("SELECT pg_notify(%s, %s)", (BELL, str(self.id)))
-            except Error:
+            except OperationalError:
                 logger.debug("the others were not told; they look for themselves", exc_info=True)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
