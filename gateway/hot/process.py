@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict, deque
 from collections.abc import AsyncGenerator, Sequence
+from math import ceil
 from typing import Literal
 
 import msgspec
@@ -131,7 +132,7 @@ class ProcessRateLimits:
 
     def allows(self, who: str, *, per_minute: int, now: float) -> bool:
         _, count, before = self._minute(who, now)
-        return count + before * (1 - now % 60 / 60) < per_minute
+        return count + ceil(before * (1 - now % 60 / 60)) < per_minute
 
     def count(self, who: str, *, now: float) -> None:
         minute, count, before = self._minute(who, now)

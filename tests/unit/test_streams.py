@@ -153,6 +153,16 @@ def test_a_minute_slides() -> None:
     assert limits.allows("a", per_minute=20, now=200)
 
 
+def test_one_a_minute_is_not_two_over_the_edge() -> None:
+    """What is left of the minute before counts as a whole: a notice at its end is not followed by one a second later."""
+    limits = ProcessRateLimits()
+    limits.count("a", now=59.9)
+
+    assert not limits.allows("a", per_minute=1, now=61)
+    assert not limits.allows("a", per_minute=1, now=119)
+    assert limits.allows("a", per_minute=1, now=120)
+
+
 def test_limits_are_bounded() -> None:
     """People seen long ago are forgotten (AstrBot rate_limit_check: a counter never pruned)."""
     limits = ProcessRateLimits(bound=10)
