@@ -19,6 +19,7 @@ from openapi_spec_validator import validate
 from schemathesis.config import SchemathesisConfig
 from standardwebhooks.webhooks import Webhook
 
+from gateway.app import VERSION
 from tests.scenarios.world import ROOT, SECRET, gateway, write_config
 from tests.serving import JWT_SECRET, message, token
 
@@ -89,8 +90,10 @@ class Bearer(requests.auth.AuthBase):
 
 
 def test_the_document_is_valid_openapi() -> None:
-    """Integrators generate clients from it."""
+    """Integrators generate clients from it; it says which version of the gateway it is of."""
     validate(DOCUMENT)
+
+    assert DOCUMENT["info"]["version"] == VERSION
 
 
 def examples(node: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:

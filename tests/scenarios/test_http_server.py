@@ -241,8 +241,9 @@ async def test_a_body_with_a_broken_coding_is_refused_and_the_server_goes_on(
     assert 200 == alive.status
 
 
+@pytest.mark.parametrize("body", [b"Content-Length: 9\r\n\r\n{", b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"])
 async def test_a_caller_that_leaves_in_the_middle_of_its_body_is_no_failure(
-    client: aiohttp.ClientSession, caplog: pytest.LogCaptureFixture
+    client: aiohttp.ClientSession, caplog: pytest.LogCaptureFixture, body: bytes
 ) -> None:
     """Nobody is left to answer, and nothing is logged as a fault."""
     left = asyncio.Event()
@@ -257,12 +258,21 @@ async def test_a_caller_that_leaves_in_the_middle_of_its_body_is_no_failure(
 
     async with serving(FakeIntake(), {"shop": Reading()}) as url:
         _, writer = await asyncio.open_connection("127.0.0.1", int(url.rsplit(":", 1)[1]))
-        writer.write(b"POST /channels/shop HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
+        writer.write(b"POST /channels/shop HTTP/1.1\r\nHost: x\r\n" + body)
         await left.wait()
         alive = await client.get(f"{url}/healthz")
 
     assert 200 == alive.status
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+async def test_a_body_that_can_not_be_decoded_is_a_400(client: aiohttp.ClientSession) -> None:
+    """Where a channel takes encoded bodies at all."""
+    async with serving(FakeIntake(), {"shop": Echo()}) as url:
+        call = {"data": b"not gzip", "headers": {"Content-Encoding": "gzip"}}
+        document = await problem(await client.post(f"{url}/channels/shop", **call))
+
+    assert (400, "bad_body") == (document["status"], document["code"])
 
 
 async def test_what_the_http_library_refuses_is_a_problem_too(client: aiohttp.ClientSession) -> None:
