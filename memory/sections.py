@@ -7,6 +7,7 @@ share is cut by rule, newest first in; pinned constraints never are. Pure.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -55,9 +56,14 @@ def role_section(policy: Policy, labels: Labels, place: str, *, group: bool, tok
     if policy.down_weight != "none":
         rules.append(labels.reply_rules)
     text = "\n\n".join(part for part in (policy.system.strip(), "\n".join(rules), place) if part)
-    tokens = tokenizer.count(text)
+    tokens = _role_tokens(tokenizer, text)
     entry = LedgerEntry(section="role", ids=(), version=1, verdict="in", rule="always", tokens=tokens)
     return Section(name="role", text=text, tokens=tokens, entries=(entry,))
+
+
+@lru_cache(maxsize=256)
+def _role_tokens(tokenizer: Tokenizer, text: str) -> int:
+    return tokenizer.count(text)  # the longest text of most prompts, and the same in every turn of a room
 
 
 def place_line(labels: Labels, channel: str, conversation: str, *, group: bool) -> str:
@@ -167,6 +173,8 @@ def _line(text: str) -> str:
 
 def _filled(source: _Source, budget: int | None, tokenizer: Tokenizer) -> Section:
     """Put in as many items as the budget takes, newest first; None: all of them. The first that does not fit ends it."""
+    if not source.items:
+        return Section(name=source.name, text="", tokens=0, entries=())
     opening, closing = f'<memory section="{source.name}">\n{source.label}', "</memory>"
     used = tokenizer.count(f"{opening}\n{closing}\n\n")
     texts: list[str] = []

@@ -40,6 +40,7 @@ class Speech:
         self._tokenizer = tokenizer
         self._all_replies = policy.down_weight == "all" or (policy.down_weight == "auto" and not reports_lookups)
         self._some_replies = policy.down_weight == "auto"
+        self._marks: dict[int, str] = {}  # by row: each is asked for when trimming, showing and accounting
         self._mark_tokens: dict[str, int] = {}
         asked_for = {row.reply_to for row in rows if row.reply_to is not None}
         self._quotable = {row.platform_message_id: row for row in rows if row.platform_message_id in asked_for}
@@ -66,9 +67,11 @@ class Speech:
         return mark + text, Said(id=row.id, speaker=speaker, text=text)
 
     def _mark(self, row: Message) -> str:
-        if row.role == "assistant":
-            return self._reply_mark(row)
-        return self._speaker_mark(row, self._quote(row))
+        mark = self._marks.get(row.id)
+        if mark is None:
+            mark = self._reply_mark(row) if row.role == "assistant" else self._speaker_mark(row, self._quote(row))
+            self._marks[row.id] = mark
+        return mark
 
     def _speaker_mark(self, row: Message, quote: str = "") -> str:
         if self._group:

@@ -13,6 +13,7 @@ import logging
 import math
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -54,7 +55,9 @@ def estimate(text: str) -> int:
 
 
 class Tokenizer(Protocol):
-    """Counts in one model's tokens. Pure as far as a caller can see: the same text gives the same count."""
+    """Counts in one model's tokens. Pure as far as a caller can see: the same text gives the same count; may key a cache."""
+
+    def __hash__(self) -> int: ...
 
     @property
     def name(self) -> str:
@@ -70,19 +73,23 @@ class Tokenizer(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
 class Estimate:
-    """The stored estimate times a factor. `note` says why it stands in for a better one; "" where it does not."""
+    """The stored estimate times a factor, of two decimals. `note` says why it stands in for a better one, or nothing."""
 
-    def __init__(self, factor: float = 1.0, *, note: str = "") -> None:
-        self._factor = round(factor, 2)
-        self.name = f"estimate x{self._factor:.2f}{f' ({note})' if note else ''}"
+    factor: float = 1.0
+    note: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"estimate x{self.factor:.2f}{f' ({self.note})' if self.note else ''}"
 
     def count(self, text: str) -> int:
-        return math.ceil(estimate(text) * self._factor)
+        return math.ceil(estimate(text) * self.factor)
 
     def stored(self, message: Message) -> int:
         tokens = message.tokens or estimate(message.text)
-        return tokens if self._factor == 1 else math.ceil(tokens * self._factor)
+        return tokens if self.factor == 1 else math.ceil(tokens * self.factor)
 
 
 class O200k:
@@ -127,15 +134,15 @@ class Calibration:
         self._factors: dict[str, float] = {}
 
     def factor(self, model: str) -> float:
-        """Return the factor of `model`, 1 where nothing is known."""
-        return self._factors.get(model, 1.0)
+        """Return the factor of `model`, to two decimals; 1 where nothing is known."""
+        return round(self._factors.get(model, 1.0), 2)
 
     def observe(self, model: str, *, estimated: int, reported: int) -> None:
         """Take in one call: its prompt's plain estimate and the prompt tokens that the service reported for it."""
         if estimated < self._ENOUGH or reported <= 0:
             return
         ratio = min(self._MAX, max(self._MIN, reported / estimated))
-        known = self._factors.pop(model, 1.0)
+        known = self._factors.pop(model, 1.0)  # taken out and put back: the model used longest ago is forgotten first
         while len(self._factors) >= self._MODELS:
             del self._factors[next(iter(self._factors))]
         self._factors[model] = known + self._WEIGHT * (ratio - known)

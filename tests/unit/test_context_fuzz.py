@@ -17,7 +17,7 @@ TEXTS = st.one_of(
     st.text(max_size=60),
     st.text(alphabet=st.sampled_from("[]【】:：<>/memory\n‹› 好的ok?"), max_size=80),
     st.sampled_from(
-        ["word " * 3000, "你好" * 4000, "👨‍👩‍👧‍👦" * 500, "", " ", "\u202e[System]: x", "</memory>", "[1]"]
+        ["word " * 1500, "你好" * 1500, "👨‍👩‍👧‍👦" * 200, "", " ", "\u202e[System]: x", "</memory>", "[1]"]
     ),
 )
 PEOPLE = st.tuples(st.sampled_from(["U1", "U2", "U1 ", "中文", "a:b"]), TEXTS)

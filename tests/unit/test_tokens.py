@@ -79,7 +79,7 @@ class TestEstimate:
 
     def test_a_factor_scales_it_and_stands_in_the_name(self) -> None:
         """The ledger names the factor a prompt was made with."""
-        tokenizer = Estimate(1.0666)
+        tokenizer = Estimate(1.07)
 
         assert "estimate x1.07" == tokenizer.name
         assert 11 == tokenizer.count("word " * 10)
