@@ -124,6 +124,7 @@ class Member:
             ((self.id,),) = await cursor.fetchall()
             self._locked = False
             await self._look(db)
+            await db.execute("SELECT pg_notify(%s, %s)", (BELL, str(self.id)))
 
     async def _live(self, db: Connection) -> None:
         while True:
@@ -138,6 +139,7 @@ class Member:
         while True:
             async for note in db.notifies(timeout=self._poll_s):
                 if note.payload != str(self.id):
+                    self._alone = False
                     self._changes.ring()
             async with asyncio.timeout(self._timeout_s):
                 await self._look(db)

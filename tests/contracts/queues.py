@@ -30,19 +30,19 @@ class Queues(Inbox, Outbox, Protocol):
 
 
 def open_queues(
-    url: str, *, lease_s: float = 15, poll_s: float = 1, accept_max: int = 10_000
+    url: str, *, lease_s: float = 15, poll_s: float = 1, accept_max: int = 10_000, timeout_s: float = 5
 ) -> AbstractAsyncContextManager[Queues]:
     """Open the queues on `sqlite:///PATH` or `postgresql://…`."""
     if url.startswith("sqlite:///"):
         return SqliteInbox(
             Path(url.removeprefix("sqlite:///")),
             write_turn=asyncio.Lock(),
-            timeout_s=5,
+            timeout_s=timeout_s,
             lease_s=lease_s,
             poll_s=poll_s,
             accept_max=accept_max,
         )
-    return PostgresInbox(url, pool_size=6, timeout_s=5, lease_s=lease_s, poll_s=poll_s, accept_max=accept_max)
+    return PostgresInbox(url, pool_size=6, timeout_s=timeout_s, lease_s=lease_s, poll_s=poll_s, accept_max=accept_max)
 
 
 URLS: dict[str, Callable[[pytest.FixtureRequest], str]] = {
