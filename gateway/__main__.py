@@ -17,7 +17,7 @@ import msgspec
 
 from config.generated import schema, write_generated
 from config.loader import Configuration, load
-from config.problems import InvalidSettings
+from config.problems import InvalidSettings, Problem
 
 OK, FAILED, INVALID = 0, 1, 2
 DEFAULT_CONFIG = Path(__file__).parents[1] / "config" / "default.yaml"
@@ -63,7 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb; return its exit code."""
     args = parser().parse_args(arguments)
     try:
-        return VERBS[args.verb](args)
+        code = VERBS[args.verb](args)
+        sys.stdout.flush()  # here, where a reader that left can still be met
     except InvalidSettings as exc:
         print(*exc.problems, sep="\n", file=sys.stderr)
         return INVALID
@@ -72,6 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader left; nothing more to say
         return FAILED
+    else:
+        return code
 
 
 def _serve(args: argparse.Namespace) -> int:
@@ -85,15 +88,21 @@ def _check(args: argparse.Namespace) -> int:
         configuration = _load(args)
     except InvalidSettings as exc:
         if args.json:
-            print(json.dumps([msgspec.to_builtins(problem) for problem in exc.problems], ensure_ascii=False, indent=2))
+            print(_problems_json(exc.problems))
             return INVALID
         raise
     settings = configuration.settings
     if args.json:
-        print("[]")
+        print(_problems_json(configuration.warnings))
     else:
+        for warning in configuration.warnings:
+            print(f"warning: {warning}", file=sys.stderr)
         print(f"{args.config}: ok ({len(settings.channels)} channels, {len(settings.agents)} agents)")
     return OK
+
+
+def _problems_json(problems: Sequence[Problem]) -> str:
+    return json.dumps([msgspec.to_builtins(problem) for problem in problems], ensure_ascii=False, indent=2)
 
 
 def _schema(args: argparse.Namespace) -> int:

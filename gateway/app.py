@@ -52,7 +52,7 @@ from gateway.responder import Responder
 from gateway.retention import Retention
 from gateway.routing import decode
 from memory.base import Store
-from memory.errors import MemoryFault
+from memory.errors import MemoryFault, StoreUnavailable
 from memory.ids import Ids, now_ms
 from memory.service import Memory
 from memory.stores.lock import StoreLock
@@ -62,6 +62,12 @@ from memory.tokens import Tokenizers, needs_o200k
 logger = logging.getLogger(__name__)
 
 VERSION = "0.1.0"
+
+READ_AT_START = ("server", "storage", "redis", "database", "queue")
+"""Sections whose change waits for the next start."""
+
+CANNOT_RUN = (CannotListen, MemoryFault, StoreBusy, OSError)
+"""What keeps a gateway from starting or going on, and is told in one sentence."""
 
 
 class Queues(Inbox, Outbox, Protocol):
@@ -147,7 +153,7 @@ async def open_reading(settings: Settings) -> AsyncIterator[Store]:
             from memory.stores.postgres import PostgresStore
 
             yield await stack.enter_async_context(
-                PostgresStore(settings.storage, ids=Ids(0), pool_size=2, timeout_s=timeout_s)
+                PostgresStore(settings.storage, ids=Ids(0), pool_size=2, timeout_s=timeout_s, read_only=True)
             )
 
 
@@ -282,6 +288,9 @@ async def run(
 
         async def put_in_place(changed: Configuration, tasks: asyncio.TaskGroup) -> None:
             mask.know(secrets_of(changed.settings))
+            for section in READ_AT_START:
+                if getattr(changed.settings, section) != getattr(settings, section):
+                    logger.warning("a change waits for the next start", extra={"section": section})
             await store.put_revision(changed.revision, changed.document, now_ms=now_ms())
             await live.apply(changed, intake=intake, tasks=tasks)
             if any(counts_by_ranks(made) for made in live.agents().values()):
@@ -290,7 +299,7 @@ async def run(
         async def follow_settings(tasks: asyncio.TaskGroup) -> None:
             async with aclosing(watch(path, environ, current=configuration)) as changes:
                 async for change in changes:
-                    await take_over(change, lambda changed: put_in_place(changed, tasks))
+                    await take_over(change, lambda changed: put_in_place(changed, tasks), retry_s=settings.queue.poll_s)
 
         async with asyncio.TaskGroup() as tasks:
             await put_in_place(configuration, tasks)
@@ -316,19 +325,29 @@ async def run(
 
 
 async def take_over(
-    change: Configuration | InvalidSettings, put_in_place: Callable[[Configuration], Awaitable[None]]
+    change: Configuration | InvalidSettings,
+    put_in_place: Callable[[Configuration], Awaitable[None]],
+    *,
+    retry_s: float,
 ) -> None:
-    """Put changed settings in place, or say why not; what ran before runs on in that case."""
+    """Put changed settings in place, or say why not; what ran before runs on in that case. Waits for a store that is away:
+    the file will not change a second time."""
     if isinstance(change, InvalidSettings):
         for problem in change.problems:
             logger.error("settings refused; the last good ones stay", extra={"problem": str(problem)})
         return
-    try:
-        await put_in_place(change)
-    except Exception:
-        logger.exception("settings could not be put in place; the last good ones stay")
-    else:
-        logger.info("settings changed", extra={"revision": change.revision})
+    while True:
+        try:
+            await put_in_place(change)
+        except StoreUnavailable:
+            logger.warning("changed settings wait for the store", exc_info=True)
+            await asyncio.sleep(retry_s)  # nothing tells when it is back
+        except Exception:
+            logger.exception("settings could not be put in place; the last good ones stay")
+            return
+        else:
+            logger.info("settings changed", extra={"revision": change.revision})
+            return
 
 
 async def ended_within(task: asyncio.Task[None], *, seconds: float) -> None:
@@ -406,11 +425,15 @@ async def rendered(metrics: Metrics, inbox: Inbox) -> bytes:
 
 def ready_line(settings: Settings, *, port: int, live: Live) -> str:
     """Return the line that says where the gateway is and what answers by default."""
-    host = settings.server.host
-    shown = "127.0.0.1" if host in ("0.0.0.0", "::", "") else f"[{host}]" if ":" in host else host  # noqa: S104
     agents = live.agents()
     answering = agents.get(settings.defaults.agent) or next(iter(agents.values()))
-    return f"Clew is ready: http://{shown}:{port}/ (agent: {answering.kind})"
+    return f"Clew is ready: {address(settings.server.host, port)}/ (agent: {answering.kind})"
+
+
+def address(host: str, port: int) -> str:
+    """Return the URL under which this machine reaches what listens on `host`."""
+    shown = "127.0.0.1" if host in ("0.0.0.0", "::", "") else f"[{host}]" if ":" in host else host  # noqa: S104
+    return f"http://{shown}:{port}"
 
 
 async def serve(path: Path, environ: Mapping[str, str]) -> int:
@@ -435,7 +458,7 @@ async def serve(path: Path, environ: Mapping[str, str]) -> int:
             announce=lambda line: print(line, flush=True),
             mask=mask,
         )
-    except* (CannotListen, MemoryFault, StoreBusy, OSError) as faults:
+    except* CANNOT_RUN as faults:
         for fault in flat(faults):
             print(f"Clew can't go on: {fault}", file=sys.stderr)
         code = 1
@@ -444,10 +467,13 @@ async def serve(path: Path, environ: Mapping[str, str]) -> int:
 
 @asynccontextmanager
 async def running_beside(configuration: Configuration, *, url: str | None) -> AsyncIterator[str]:
-    """Give the address of a running gateway: `url`, the one that listens where the settings say, or one run for this."""
+    """Give the address of a running gateway: `url`, the one that listens where the settings say, or one run for this.
+
+    Raises a group with `CANNOT_RUN` in it when that one can't run.
+    """
     server = configuration.settings.server
     if url is not None or await listens(server.host, server.port):
-        yield (url or f"http://{server.host}:{server.port}").rstrip("/")
+        yield (url or address(server.host, server.port)).rstrip("/")
         return
     stop = asyncio.Event()
     ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from config.channels.console import ConsoleSettings
 from config.loader import Configuration
 from config.masking import masked
 from gateway.admin.service import Admin
@@ -114,6 +115,8 @@ async def _status(configuration: Configuration, *, as_json: bool) -> int:
 async def _backup(configuration: Configuration, target: Path | None) -> int:
     if target is None:
         return _refuse("db backup: name the FILE to write")
+    if not target.parent.is_dir():
+        return _refuse(f"db backup: there is no folder {str(target.parent)!r}; make it, or name another")
     if target.exists():  # noqa: ASYNC240  # a command that does nothing else
         return _refuse(f"db backup: {str(target)!r} exists; name a new file")
     try:
@@ -122,6 +125,8 @@ async def _backup(configuration: Configuration, target: Path | None) -> int:
                 print(f"\r{left} pages left ", end="", file=sys.stderr)
     except BadRequest as fault:
         return _refuse(str(fault))
+    except OSError as fault:
+        return _fail(f"db backup: {fault}")
     print(file=sys.stderr)
     print(f"{target}: {target.stat().st_size:,} bytes")  # noqa: ASYNC240
     return OK
@@ -130,10 +135,20 @@ async def _backup(configuration: Configuration, target: Path | None) -> int:
 async def chat(configuration: Configuration, args: argparse.Namespace) -> int:
     """Talk to the gateway in the terminal."""
     from adapters.console.terminal import talk  # needs an HTTP client; the other verbs don't
-    from gateway.app import running_beside
+    from gateway.app import CANNOT_RUN, flat, running_beside
 
-    async with running_beside(configuration, url=args.url) as url:
-        return await talk(url, channel="console", person=args.person, room=args.room)
+    channels = configuration.settings.channels.values()
+    token = next((channel.token for channel in channels if isinstance(channel, ConsoleSettings)), None)
+    code = FAILED
+    try:
+        async with running_beside(configuration, url=args.url) as url:
+            code = await talk(
+                url, person=args.person, room=args.room, token=token.get_secret_value() if token else None
+            )
+    except* CANNOT_RUN as faults:
+        for fault in flat(faults):
+            _fail(str(fault))
+    return code
 
 
 def _turn_id(text: str) -> int | None:

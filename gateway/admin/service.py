@@ -91,7 +91,9 @@ def changed(agent: AgentSettings, room: RoomSettings, changes: Sequence[str]) ->
         if not equals:
             raise BadRequest(f"{change!r}: write PATH=VALUE, for example memory.window.turns=4")
         steps = path.strip().split(".")
-        if steps[0] == "agent" and len(steps) > 1:
+        if steps == ["agent"]:
+            raise BadRequest("agent: the turn was this agent's; change its settings, for example agent.system=…")
+        if steps[0] == "agent":
             agent = _with(agent, steps[1:], value, path)
         else:
             room = _with(room, steps, value, path)

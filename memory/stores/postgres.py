@@ -55,11 +55,12 @@ class _Appended:
 
 
 class PostgresStore:
-    """`memory.base.Store` on PostgreSQL. Opened and closed by `async with`; opening brings the schema up to date."""
+    """`memory.base.Store` on PostgreSQL. Opened and closed by `async with`; opening brings the schema up to date, but for
+    `read_only`, which leaves everything as it is."""
 
-    def __init__(self, dsn: str, *, ids: Ids, pool_size: int, timeout_s: float) -> None:
+    def __init__(self, dsn: str, *, ids: Ids, pool_size: int, timeout_s: float, read_only: bool = False) -> None:
         """`dsn` is a libpq URL or connection string; `timeout_s` bounds a statement, and a wait for a connection or lock."""
-        self._database = Database(dsn, pool_size=pool_size, timeout_s=timeout_s)
+        self._database = Database(dsn, pool_size=pool_size, timeout_s=timeout_s, read_only=read_only)
         self._ids = ids
 
     async def __aenter__(self) -> PostgresStore:

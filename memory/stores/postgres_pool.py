@@ -46,8 +46,10 @@ class Refused(StoreUnavailable):
 class Database:
     """Runs statements on pooled connections in autocommit: each is its own transaction."""
 
-    def __init__(self, dsn: str, *, pool_size: int, timeout_s: float) -> None:
+    def __init__(self, dsn: str, *, pool_size: int, timeout_s: float, read_only: bool = False) -> None:
+        """`read_only` leaves the schema as it is, and lets the server refuse every write."""
         self._timeout_s = timeout_s
+        self._read_only = read_only
         self._dsn = dsn
         self._settings: dict[str, Any] = {
             "autocommit": True,
@@ -74,7 +76,7 @@ class Database:
             # First without the pool: it would hide the reason, and it has no use for a schema it cannot work with.
             async with await psycopg.AsyncConnection.connect(self._dsn, **self._settings) as connection:
                 await self._configure(connection)
-                await _migrate(connection)
+                await (_require_schema(connection) if self._read_only else _migrate(connection))
             await self._pool.open()
         return self
 
@@ -89,6 +91,7 @@ class Database:
             "statement_timeout": f"{math.ceil(self._timeout_s * 1000)}",
             "plan_cache_mode": "force_generic_plan",  # else a long conversation is planned anew at every turn
             "default_transaction_isolation": "read committed",
+            "default_transaction_read_only": "on" if self._read_only else "off",
         }
         for name, value in settings.items():
             await connection.execute("SELECT set_config($1, $2, false)", (name, value))
@@ -156,6 +159,17 @@ def _translated() -> Iterator[None]:
             sqlstate=state,
             constraint=exc.diag.constraint_name or "",
         ) from None
+
+
+async def _require_schema(connection: Connection) -> None:
+    """Raise `StoreUnavailable` where the schema is missing or older, `SchemaTooNew` where it is newer."""
+    found = await (await connection.execute("SELECT to_regclass('memory_schema') IS NOT NULL")).fetchone()
+    if found != (True,):
+        raise StoreUnavailable("the database holds no memory yet; start the gateway once, or check the address")
+    row = await (await connection.execute("SELECT coalesce(max(version), 0) FROM memory_schema")).fetchone()
+    applied = row[0] if row else 0
+    if pending(read_migrations("postgres"), applied=applied):
+        raise StoreUnavailable(f"the database has the older schema {applied}; migrate it first")
 
 
 async def _migrate(connection: Connection) -> None:
