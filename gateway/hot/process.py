@@ -35,11 +35,13 @@ class _Stream:
         self.more = asyncio.Event()
 
     def behind(self, after: int) -> list[StreamEvent]:
-        """Return the events behind `after`; a gap or a foreign number becomes one `reset` (and the end, if closed)."""
+        """Return the events behind `after`; a gap or a foreign number becomes one `reset` (and the end, if closed). The end
+        comes again for a reader that has it: nothing else would tell him to stop waiting."""
         first = self.events[0].id if self.events else self.last_id + 1
-        if first - 1 <= after <= self.last_id:
-            return [event for event in self.events if event.id > after]
         end = self.events[-1] if self.closed else None
+        if first - 1 <= after <= self.last_id:
+            behind = [event for event in self.events if event.id > after]
+            return behind or ([end] if end else [])
         at = self.last_id - 1 if end else self.last_id
         reset = StreamEvent(id=at, name="reset", data=_text(self.text))
         return [reset, end] if end else [reset]

@@ -54,6 +54,15 @@ async def test_a_reader_resumes_behind_what_it_has() -> None:
     assert [(2, "delta", "b"), (3, "done", "")] == await read(streams, 7, after=1)
 
 
+async def test_a_reader_that_has_the_end_gets_it_again() -> None:
+    """A browser that reconnects by itself behind the last event is told at once, not left waiting."""
+    streams = ProcessStreams()
+    streams.delta([7], "a")
+    streams.close(7, name="done", view=b"{}")
+
+    assert [(2, "done", "")] == await read(streams, 7, after=2)
+
+
 @pytest.mark.parametrize("after", [0, 1, KEPT_EVENTS, 10_000])
 async def test_a_gap_becomes_a_reset(after: int) -> None:
     """What is no longer at hand, or was counted by a process that is gone, comes as one reset with all text."""
