@@ -36,13 +36,25 @@ def said(prompt: Prompt) -> str:
     return prompt[-1]["content"]
 
 
-@pytest.mark.parametrize(("verb", "when"), STEPS, ids=[f"{when}-{verb}" for verb, when in STEPS])
+# Every step on SQLite; on the servers, where each test waits for a lease to run out, those that differ.
+CASES = [("sqlite", *step) for step in STEPS] + [
+    ("postgres", "store.append_and_load", "after"),
+    ("postgres", "queues.put", "after"),
+    ("postgres+redis", "queues.start", "after"),
+    ("postgres+redis", "store.append", "after"),
+    ("postgres+redis", "queues.sent", "before"),
+]
+
+
+@pytest.mark.parametrize(
+    ("storage", "verb", "when"), CASES, ids=["-".join(case) for case in CASES], indirect=["storage"]
+)
 async def test_killed_at(verb: str, when: str, storage: str, tmp_path: Path, session: aiohttp.ClientSession) -> None:
     """The turn under way ends answered, once, in order, whatever step the process died at (openclaw#96374, openclaw#29106)."""
     async with model_server(lambda prompt: f"re: {said(prompt)}") as model:
         body = f"""
 agents: {{default: {{kind: openai, base_url: "{model.url}", model: stub}}}}
-queue: {{lease_s: 2, poll_s: 0.2}}
+queue: {{lease_s: 1, poll_s: 0.2}}
 defaults: {{busy: queue}}
 channels: {HOOK}"""
         config = write_config(tmp_path, body, storage=storage)
@@ -78,7 +90,8 @@ async def test_killed_while_accepting(storage: str, tmp_path: Path, session: aio
     async with model_server(lambda prompt: f"re: {said(prompt)}") as model:
         body = f"""
 agents: {{default: {{kind: openai, base_url: "{model.url}", model: stub}}}}
-queue: {{lease_s: 2, poll_s: 0.2}}
+queue: {{lease_s: 1, poll_s: 0.2}}
+defaults: {{busy: queue}}
 channels: {HOOK}"""
         config = write_config(tmp_path, body, storage=storage)
         for when in ("before", "after"):
