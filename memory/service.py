@@ -44,7 +44,10 @@ _SCOPES = 10_000  # remembered ids of scopes
 
 
 class Memory:
-    """Memory of all scopes on one store. Safe for many turns at once; the caller runs one turn of a scope at a time."""
+    """Memory of all scopes on one store. Safe for many turns at once; the caller runs one turn of a scope at a time.
+
+    Whatever names a scope may be its first sight, so `agent_change` (the room's setting) is asked for everywhere.
+    """
 
     def __init__(self, store: Store, *, tokenizers: Tokenizers, clock: Callable[[], int] = now_ms) -> None:
         """`clock` gives milliseconds since 1970, UTC."""
@@ -79,11 +82,13 @@ class Memory:
             return prepared
         return msgspec.structs.replace(prepared, stored_reply=await self._stored_reply(owner, turn.turn_id))
 
-    async def load(self, scope: Scope, *, person_id: int | None, policy: Policy) -> Loaded:
+    async def load(
+        self, scope: Scope, *, person_id: int | None, policy: Policy, agent_change: AgentChange = "fresh"
+    ) -> Loaded:
         """Return what memory holds for a scope now, without a turn. All parts failing is logged and gives an empty one."""
         now = self._clock()
         try:
-            scope_id = await self._scope_id(scope, agent_change="fresh")
+            scope_id = await self._scope_id(scope, agent_change=agent_change)
             owner = Owner(
                 scope_id=scope_id,
                 person_id=person_id,
@@ -155,17 +160,19 @@ class Memory:
             platform_message_id=said.platform_message_id,
         )
 
-    async def edit(self, scope: Scope, platform_message_id: str, *, text: str) -> bool:
+    async def edit(
+        self, scope: Scope, platform_message_id: str, *, text: str, agent_change: AgentChange = "fresh"
+    ) -> bool:
         """Give a message a new text. False: no such message. Never a filler from then on: somebody cared to mend it."""
-        scope_id = await self._scope_id(scope, agent_change="fresh")
+        scope_id = await self._scope_id(scope, agent_change=agent_change)
         now = self._clock()
         return await self._store.edit(
             scope_id, platform_message_id, text=text, tokens=estimate(text), low_value=False, now_ms=now
         )
 
-    async def delete(self, scope: Scope, platform_message_id: str) -> bool:
+    async def delete(self, scope: Scope, platform_message_id: str, *, agent_change: AgentChange = "fresh") -> bool:
         """Take a message's text out of memory, in every version. False: no such message."""
-        scope_id = await self._scope_id(scope, agent_change="fresh")
+        scope_id = await self._scope_id(scope, agent_change=agent_change)
         return await self._store.delete(scope_id, platform_message_id, now_ms=self._clock())
 
     async def end_session(self, scope: Scope, *, agent_change: AgentChange = "fresh") -> bool:
