@@ -11,7 +11,7 @@ import os
 import random
 import signal
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -317,8 +317,8 @@ async def run(
                 health.stopping = True
                 lanes.drain()
                 await ended_within(answering, seconds=settings.server.stop_s)
-            delivery.drain()
-            await ended_within(sending, seconds=settings.queue.send_s)
+                delivery.drain()
+                await ended_within(sending, seconds=settings.queue.send_s)
             for task in lasting:
                 task.cancel()
             await live.aclose()
@@ -378,9 +378,16 @@ def make_adapter(name: str, settings: ChannelSettings, *, live: Live, explains: 
             return WebhookAdapter(
                 name,
                 settings=settings,
-                members=lambda room, thread: live.configuration.effective(name, room, thread).allow.members,
+                members=lambda room, thread: members_of(live.configuration, name, room, thread),
             )
     raise ValueError(f"channel {name!r}: kind {settings.kind!r} has no adapter")
+
+
+def members_of(configuration: Configuration, name: str, room: str, thread: str | None) -> Sequence[str] | None:
+    """Return who may name a group conversation of the channel; nobody, once the channel is removed."""
+    if name not in configuration.settings.channels:
+        return ()
+    return configuration.effective(name, room, thread).allow.members
 
 
 def http_channel(adapter: Adapter | None) -> HttpChannel | None:

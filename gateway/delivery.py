@@ -64,31 +64,38 @@ class Delivery:
         self._wake = asyncio.Event()
 
     def drain(self) -> None:
-        """Start no further sends; `run` returns when those under way have their receipts."""
+        """Send what is due now and no more; `run` returns when all of that has its receipts."""
         self._draining.set()
 
     async def run(self) -> None:
         """Send until drained."""
         seen = 0
         async with asyncio.TaskGroup() as sends:
-            while not self._draining.is_set():
+            while True:
+                draining = self._draining.is_set()
                 try:
                     chunks = await self._outbox.due(now_ms=now_ms(), limit=max(self._most - self._sending, 0))
                     due_ms = None if chunks else await self._outbox.next_due_ms()
                 except StoreBusy:
                     logger.warning("outbox unavailable", exc_info=True)
+                    if draining:
+                        return
                     await self._pause()
                     continue
                 for chunk in chunks:
                     self._sending += 1
                     sends.create_task(self._deliver(chunk), name=f"send {chunk.turn_id}.{chunk.index}")
+                if draining and not chunks and not self._sending:
+                    return
                 if not chunks:
                     seen = await self._rest(seen, due_ms)
 
     async def _rest(self, seen: int, due_ms: int | None) -> int:
         """Wait until something may be due, a send has ended or the end has come; return the number of the last change."""
         change = asyncio.ensure_future(self._inbox.changed(seen))
-        others = [asyncio.ensure_future(self._draining.wait()), asyncio.ensure_future(self._wake.wait())]
+        others = [asyncio.ensure_future(self._wake.wait())]
+        if not self._draining.is_set():
+            others.append(asyncio.ensure_future(self._draining.wait()))
         timeout = None if due_ms is None else max(due_ms - now_ms(), 1) / 1000
         try:
             await asyncio.wait([change, *others], timeout=timeout, return_when=asyncio.FIRST_COMPLETED)

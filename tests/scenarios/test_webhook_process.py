@@ -154,3 +154,20 @@ async def test_a_changed_channel_is_swapped_without_a_dropped_call(
         swapped.set()
 
     assert {202} == set(statuses)
+
+
+async def test_a_stopping_gateway_lets_readers_hear_the_end(
+    running: Gateway, gate: Gate, session: aiohttp.ClientSession
+) -> None:
+    """A turn that runs gets `server.stop_s` to finish, and its reader the rest of it (openclaw/openclaw#66130)."""
+    streaming = await session.post(f"{running.url}/channels/hook", **signed(message(mode="stream"), secret=SECRET))
+    events = sse(streaming)
+    await anext(events)
+    await anext(events)
+    stopping = asyncio.create_task(running.stop())
+    await asyncio.sleep(0)  # the signal is sent
+    gate.open.set()
+    rest = [event async for event in events]
+
+    assert 0 == await stopping
+    assert ("done", "一 one two 二") == (rest[-1][0], rest[-1][1]["reply"]["text"])
