@@ -9,6 +9,10 @@ from typing import Any
 
 from playwright.async_api import Browser, ConsoleMessage, Locator, Page, async_playwright, expect
 
+from tests.chat import console
+from tests.fakes import FakeIntake
+from tests.serving import serving
+
 ARGUMENTS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -25,6 +29,7 @@ PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobil
 @asynccontextmanager
 async def chromium() -> AsyncIterator[Browser]:
     """A headless browser."""
+    expect.set_options(timeout=15_000)  # the machine may be busy
     path = shutil.which("chromium")
     assert path is not None, "the browser tests need Debian's chromium: apt-get install chromium fonts-wqy-zenhei"
     async with async_playwright() as playwright:
@@ -82,3 +87,14 @@ async def window(browser: Browser, url: str, *, locale: str = "en-US", **options
         assert chat.errors == []
     finally:
         await context.close()
+
+
+@asynccontextmanager
+async def scene(browser: Browser, intake: FakeIntake, **options: Any) -> AsyncIterator[Chat]:
+    """A fresh window on the page, with `intake` as the gateway behind it."""
+    adapter = console()
+    async with (
+        serving(intake, {"console": adapter}, console=lambda: adapter) as url,
+        window(browser, url, **options) as chat,
+    ):
+        yield chat

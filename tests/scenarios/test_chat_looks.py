@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
-from tests.browsing import PHONE, Chat, chromium, window
-from tests.chat import console
+from tests.browsing import PHONE, chromium, scene
 from tests.fakes import FakeIntake
-from tests.serving import serving
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
@@ -77,16 +73,6 @@ async def browser() -> AsyncIterator[Browser]:
         yield browser
 
 
-@asynccontextmanager
-async def scene(browser: Browser, **options: Any) -> AsyncIterator[Chat]:
-    adapter, intake = console(), FakeIntake(lambda event: REPLY)
-    async with (
-        serving(intake, {"console": adapter}, console=lambda: adapter) as url,
-        window(browser, url, **options) as chat,
-    ):
-        yield chat
-
-
 @pytest.fixture
 def album(tmp_path: Path) -> Path:
     """Where pictures go: a folder to look through if CLEW_PICTURES names one."""
@@ -103,7 +89,7 @@ async def test_every_look_can_be_read_and_touched(
 ) -> None:
     """In each language, theme and size: contrast 4.5 to 1, nothing wider than the screen, targets of 24 pixels, all named."""
     options = PHONE if device == "phone" else {}
-    async with scene(browser, locale=locale, color_scheme=scheme, **options) as chat:
+    async with scene(browser, FakeIntake(lambda event: REPLY), locale=locale, color_scheme=scheme, **options) as chat:
 
         async def look(name: str) -> None:
             await chat.page.screenshot(path=album / f"{name}-{locale[:2]}-{device}-{scheme}.png")
@@ -129,7 +115,7 @@ async def test_every_look_can_be_read_and_touched(
 
 async def test_the_browsers_language_is_spoken_and_can_be_switched(browser: Browser) -> None:
     """English or Chinese by the browser; a switch beats it, and is remembered; the drawer follows."""
-    async with scene(browser, locale="zh-CN") as chat:
+    async with scene(browser, FakeIntake(lambda event: REPLY), locale="zh-CN") as chat:
         root = chat.page.locator("html")
         await expect(root).to_have_attribute("lang", "zh-Hans")
         await expect(chat.page.locator("#send")).to_have_text("发送")
@@ -150,7 +136,7 @@ async def test_the_browsers_language_is_spoken_and_can_be_switched(browser: Brow
 
 async def test_both_languages_say_everything(browser: Browser) -> None:
     """Every key has its words, with the same blanks, in English and Chinese."""
-    async with scene(browser) as chat:
+    async with scene(browser, FakeIntake(lambda event: REPLY)) as chat:
         words = await chat.page.evaluate("async () => (await import('/chat/static/words.js')).words")
 
     def blanks(text: str) -> set[str]:
@@ -162,7 +148,7 @@ async def test_both_languages_say_everything(browser: Browser) -> None:
 
 async def test_the_theme_can_be_chosen(browser: Browser) -> None:
     """The system's theme at first; light and dark by choice, remembered and there before the first paint."""
-    async with scene(browser, color_scheme="dark") as chat:
+    async with scene(browser, FakeIntake(lambda event: REPLY), color_scheme="dark") as chat:
         ground = "getComputedStyle(document.body).backgroundColor"
         dark = await chat.page.evaluate(ground)
         await chat.page.locator("#theme").click()
@@ -176,7 +162,7 @@ async def test_the_theme_can_be_chosen(browser: Browser) -> None:
 
 async def test_everything_works_by_keyboard(browser: Browser) -> None:
     """Rooms by arrows, speakers by arrows, send by Enter, the drawer opened and closed with the focus where it was."""
-    async with scene(browser) as chat:
+    async with scene(browser, FakeIntake(lambda event: REPLY)) as chat:
         page, keys = chat.page, chat.page.keyboard
         await expect(chat.text).to_be_focused()
         await page.locator(".skip").focus()
@@ -209,7 +195,7 @@ async def test_everything_works_by_keyboard(browser: Browser) -> None:
 
 async def test_a_command_is_offered_not_sent(browser: Browser) -> None:
     """The hints fill the field; the person sends."""
-    async with scene(browser) as chat:
+    async with scene(browser, FakeIntake(lambda event: REPLY)) as chat:
         await expect(chat.page.locator("#commands button")).to_have_text(["/help", "/new", "/memory", "/agent"])
         await chat.page.locator("#commands button", has_text="/memory").click()
         await expect(chat.text).to_have_value("/memory")
@@ -219,11 +205,7 @@ async def test_a_command_is_offered_not_sent(browser: Browser) -> None:
 
 async def test_motion_is_reduced_where_it_is_asked(browser: Browser) -> None:
     """Nothing moves for somebody who asks for that."""
-    adapter, intake = console(), FakeIntake()
-    async with (
-        serving(intake, {"console": adapter}, console=lambda: adapter) as url,
-        window(browser, url, reduced_motion="reduce") as chat,
-    ):
+    async with scene(browser, FakeIntake(), reduced_motion="reduce") as chat:
         await chat.say("hello")
         await expect(chat.page.locator(".dots")).to_be_visible()
         names = "[...document.querySelectorAll('*')].map((node) => getComputedStyle(node).animationName)"
@@ -232,11 +214,8 @@ async def test_motion_is_reduced_where_it_is_asked(browser: Browser) -> None:
 
 async def test_a_reader_who_scrolled_back_is_left_there(browser: Browser) -> None:
     """New text does not pull the page away from what is being read; a button leads to the newest."""
-    adapter, intake = console(), FakeIntake(lambda event: "line\n\n" * 40)
-    async with (
-        serving(intake, {"console": adapter}, console=lambda: adapter) as url,
-        window(browser, url) as chat,
-    ):
+    intake = FakeIntake(lambda event: "line\n\n" * 40)
+    async with scene(browser, intake) as chat:
         await chat.say("first")
         await chat.finished(1)
         intake.answer = lambda event: None

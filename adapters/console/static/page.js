@@ -1,9 +1,10 @@
-// The page itself: rooms, people, the message field; ties together what is sent, kept and drawn.
+// The page itself: rooms, people, the message field, languages and themes.
 
 import * as drawer from "./drawer.js";
 import * as log from "./log.js";
 import * as store from "./store.js";
-import * as wire from "./wire.js";
+import * as talk from "./talk.js";
+import { Refused } from "./wire.js";
 import { language, setLanguage, t } from "./words.js";
 
 const $ = (id) => document.getElementById(id);
@@ -12,14 +13,10 @@ const ROOMS = ["private-alice", "private-bob", "group"];
 const DEFAULT_NAMES = { en: { alice: "Alice", bob: "Bob" }, zh: { alice: "小艾", bob: "小博" } };
 const COMMANDS = ["help", "new", "memory", "agent"];
 const THEMES = { auto: "◐", light: "☀", dark: "☾" };
-const SAVE_EVERY_MS = 500;
 const SPOKEN_CHARS = 600;
 
 let room = ROOMS.includes(store.prefs().room) ? store.prefs().room : ROOMS[0];
 let speaker = PEOPLE.includes(store.prefs().speaker) ? store.prefs().speaker : PEOPLE[0];
-let about = { channel: "", agents: [] };
-const exchanges = new Map(); // of all rooms, by id
-const followed = new Set();
 const unread = new Set();
 const drafts = {};
 const text = $("text");
@@ -28,154 +25,37 @@ const isGroup = (id) => id === "group";
 const ownerOf = (id) => id.replace("private-", "");
 const nameOf = (person) => store.prefs().names?.[person] || DEFAULT_NAMES[language()][person];
 const speaking = () => (isGroup(room) ? speaker : ownerOf(room));
-const inRoom = (id) => [...exchanges.values()].filter((x) => x.room === id).sort((a, b) => a.at - b.at);
 // A Chinese name's last character tells people apart better than 小, 阿 or 老.
 const initial = (name) => (/^\p{Script=Han}+$/u.test(name) ? [...name].at(-1) : [...name][0]);
-const busy = (x) => !wire.TERMINAL.has(x.status) && !["unsent", "lost"].includes(x.status);
 
-// What is said
-
-function say(words, { stop = false } = {}) {
-  const x = {
-    id: crypto.randomUUID(),
-    room,
-    at: Date.now(),
-    person: speaking(),
-    name: nameOf(speaking()),
-    text: words,
-    status: "sending",
-  };
-  keep(x);
+function say(words) {
+  talk.say({ room, person: speaking(), name: nameOf(speaking()), text: words });
   log.toEnd();
-  post(x);
-  if (!stop) text.value = drafts[room] = "";
-  fit();
 }
 
-async function post(x) {
-  try {
-    if (!about.channel) about = await wire.info(); // the gateway was away when the page began
-    const view = await wire.send(about.channel, x, { group: isGroup(x.room), language: language() });
-    take(x, view);
-    x.token = view.token;
-    keep(x);
-    if (busy(x)) follow(x);
-    else announce(x);
-  } catch (error) {
-    const why = error.status === 401 || error.status === 403 ? t("unsent_denied") : error.message;
-    Object.assign(x, { status: "unsent", error: error instanceof wire.Refused ? why : t("unsent_net") });
-    keep(x);
-    say_aloud(`${t("unsent")}. ${x.error}`);
-  }
-}
-
-function take(x, view) {
-  x.turn = view.turn;
-  x.head = view.part_of ?? view.turn;
-  x.status = view.status;
-  x.rule = view.rule;
-  x.code = view.error?.code;
-  x.error = view.error?.message || x.code;
-  if (view.reply) x.reply = view.reply.text;
-}
-
-function follow(x) {
-  if (followed.has(x.id)) return;
-  followed.add(x.id);
-  let saved = 0;
-  const change = (values, { now = true } = {}) => {
-    Object.assign(x, { trouble: false }, values);
-    const time = Date.now();
-    if (now || time - saved > SAVE_EVERY_MS) {
-      saved = time;
-      keep(x);
-    } else draw(x);
-  };
-  const end = () => {
-    followed.delete(x.id);
-    announce(x);
-  };
-  wire.follow(about.channel, x, {
-    turn(view) {
-      take(x, view);
-      change({});
-    },
-    text(reply) {
-      change({ reply, status: "running" }, { now: false });
-    },
-    end(view) {
-      take(x, view);
-      change({});
-      end();
-    },
-    trouble() {
-      x.trouble = true;
-      draw(x);
-    },
-    lost() {
-      change({ status: "lost" });
-      end();
-    },
-  });
-}
-
-function retry(x) {
-  if (x.status === "unsent") {
-    x.status = "sending";
-    keep(x);
-    post(x); // the same id: what did arrive after all is not answered twice
-  } else say(x.text, { stop: true });
-}
-
-function keep(x) {
-  exchanges.set(x.id, x);
-  store.save({ ...x, trouble: undefined });
-  draw(x);
-}
-
-function draw(x) {
-  const here = inRoom(x.room);
-  const changed = new Set([x]);
-  // Messages that were answered together share one answer: it stands under the last of them.
-  const together = x.head ? here.filter((other) => other.head === x.head) : [];
-  for (const other of together) {
-    other.joined = other !== together.at(-1);
-    changed.add(other);
-  }
-  // A room's messages are answered in order: only the first open one is being worked on.
-  const open = here.filter(busy);
-  for (const other of open) {
-    if (other.behind === (other !== open[0])) continue;
-    other.behind = other !== open[0];
-    changed.add(other);
-  }
-  if (x.room === room) changed.forEach(log.update);
-  drawState();
-}
-
-function announce(x) {
+function tell(x) {
   if (x.joined) return;
-  if (x.room !== room) unread.add(x.room);
-  const words = x.reply ?? x.error ?? t("applied");
-  say_aloud(`${t("bot")} → ${x.name}: ${words.slice(0, SPOKEN_CHARS)}`);
+  if (x.room !== room && x.status !== "unsent") unread.add(x.room);
+  const who = x.status === "unsent" ? t("unsent") : `${t("bot")} → ${x.name}`;
+  announce(`${who}: ${(x.reply ?? x.error ?? t("applied")).slice(0, SPOKEN_CHARS)}`);
   drawState();
 }
 
-function say_aloud(words) {
+function announce(words) {
   $("announce").textContent = words;
 }
 
 // How the page stands
 
 function drawState() {
-  const here = inRoom(room);
+  const here = talk.inRoom(room);
   $("empty").hidden = here.length > 0;
-  const waits = here.some((x) => busy(x) && x.person === speaking());
+  const waits = here.some((x) => talk.busy(x) && x.person === speaking());
   if (!waits && document.activeElement === $("stop")) text.focus();
   $("stop").hidden = !waits;
   for (const tab of $("rooms").children) {
     const id = tab.dataset.room;
-    tab.classList.toggle("busy", inRoom(id).some(busy));
+    tab.classList.toggle("busy", talk.inRoom(id).some(talk.busy));
     tab.classList.toggle("unread", unread.has(id));
     tab.querySelector(".state").textContent = unread.has(id) ? t("unread") : "";
   }
@@ -220,7 +100,7 @@ function drawSpeakers() {
 function drawTries() {
   const tries = ["try_1", "try_2", ...(isGroup(room) ? ["try_3"] : [])].map((key) => filler(t(key, { name: nameOf(speaking()) })));
   $("tries").replaceChildren(...tries);
-  const commands = COMMANDS.filter((name) => name !== "agent" || about.agents.length > 1);
+  const commands = COMMANDS.filter((name) => name !== "agent" || talk.agents().length > 1);
   $("commands").replaceChildren(
     ...commands.map((name) => Object.assign(filler(`/${name}`), { title: t(`help_${name}`) })),
   );
@@ -240,7 +120,7 @@ function drawPage() {
   for (const node of document.querySelectorAll("[data-t]")) node.textContent = t(node.dataset.t);
   for (const node of document.querySelectorAll("[data-label]")) node.setAttribute("aria-label", t(node.dataset.label));
   for (const node of document.querySelectorAll("[data-hint]")) node.title = t(node.dataset.hint);
-  const [agent] = about.agents;
+  const [agent] = talk.agents();
   const kind = agent?.model ? "agent_model" : agent?.kind === "demo" ? "agent_demo" : "agent";
   $("agent").textContent = agent ? t(kind, agent) : t("tagline");
   $("language").textContent = t("lang_switch");
@@ -262,7 +142,7 @@ function drawRoom() {
   drawTries();
   text.placeholder = t("text_hint", names);
   text.value = drafts[room] ?? "";
-  log.show(inRoom(room));
+  log.show(talk.inRoom(room));
   fit();
   drawState();
 }
@@ -304,11 +184,15 @@ text.addEventListener("keydown", (event) => {
 
 $("composer").addEventListener("submit", (event) => {
   event.preventDefault();
-  if (text.value.trim()) say(text.value);
+  if (text.value.trim()) {
+    say(text.value);
+    text.value = drafts[room] = "";
+    fit();
+  }
   text.focus();
 });
 
-$("stop").addEventListener("click", () => say("/stop", { stop: true }));
+$("stop").addEventListener("click", () => say("/stop"));
 
 $("speakers").addEventListener("change", (event) => {
   speaker = event.target.value;
@@ -328,8 +212,7 @@ $("rooms").addEventListener("keydown", (event) => {
 
 $("clear").addEventListener("click", () => {
   if (!confirm(t("clear_sure"))) return;
-  inRoom(room).forEach((x) => exchanges.delete(x.id));
-  store.clear(room);
+  talk.clear(room);
   drawRoom();
 });
 
@@ -373,29 +256,25 @@ $("names").addEventListener("close", () => {
 
 // Beginning
 
-log.listen({ retry, ledger: drawer.open });
-store.onFull(() => say_aloud(t("storage_full")));
-store.onChange((x, { room: where, id }) => {
-  if (followed.has(id)) return; // ours: the stream knows better
-  if (x) {
-    exchanges.set(id, x);
-    draw(x);
-  } else {
-    exchanges.delete(id);
-    if (where === room) log.show(inRoom(room));
+log.listen({ retry: talk.retry, ledger: drawer.open });
+talk.listen({
+  changed(exchanges) {
+    exchanges.filter((x) => x.room === room).forEach(log.update);
     drawState();
-  }
+  },
+  ended: tell,
+  removed(where) {
+    if (where === room) log.show(talk.inRoom(room));
+    drawState();
+  },
 });
-
-for (const id of ROOMS) for (const x of store.exchanges(id)) exchanges.set(x.id, x);
+store.onFull(() => announce(t("storage_full")));
+talk.open(ROOMS);
 drawPage();
 text.focus();
 try {
-  about = await wire.info();
+  await talk.begin();
 } catch (error) {
-  say_aloud(error instanceof wire.Refused ? error.message : t("unsent_net"));
+  announce(error instanceof Refused ? error.message : t("unsent_net"));
 }
 drawPage();
-// What was under way when the page was left goes on. A message without a turn may or may not have arrived: sent again, with
-// its own id, it is answered once.
-for (const x of [...exchanges.values()].filter(busy)) x.turn && x.token ? follow(x) : post(x);
