@@ -7,10 +7,11 @@ import base64
 import json
 import os
 import signal
+import sqlite3
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -286,6 +287,15 @@ class Hook:
                     if enough(name, data):
                         return data
         raise AssertionError("the stream ended too early")
+
+
+@contextmanager
+def locked(database: Path) -> Iterator[None]:
+    """Hold a SQLite file as another program would: nobody else can write to it."""
+    with closing(sqlite3.connect(database, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield
+        other.execute("ROLLBACK")
 
 
 async def sse(response: aiohttp.ClientResponse) -> AsyncIterator[tuple[str, Any]]:
