@@ -34,7 +34,7 @@ class WindowSettings(Section):
     turns: int = Field(8, ge=1, le=100, description="Turns of the window, the current one included.")
     messages: int = Field(20, ge=2, le=1000, description="Cap on messages in the window, whatever the tokens.")
     tokens: int = Field(6000, ge=100, description="Token budget of the window; less where the model's window is small.")
-    keep_turns: int = Field(2, ge=1, le=100, description="Newest turns that trimming never touches.")
+    keep_turns: int = Field(2, ge=1, le=100, description="Newest turns that the token budget never drops.")
     candidates: int = Field(200, ge=2, le=5000, description="Stored messages read at most before filtering.")
 
 

@@ -45,7 +45,12 @@ class Figure:
     lost: int
 
 
-async def measure() -> list[Figure]:
+def measure() -> list[Figure]:
+    """Return the figures of one run."""
+    return asyncio.run(_measure())
+
+
+async def _measure() -> list[Figure]:
     """Measure the bare handler and the gateway on its three columns."""
     figures: list[Figure] = []
     with running_postgres() as postgres, running_valkey() as valkey:
@@ -182,4 +187,4 @@ def report(figures: list[Figure]) -> str:
 
 
 if __name__ == "__main__":
-    print(report(asyncio.run(measure())))
+    print(report(measure()))
