@@ -52,11 +52,14 @@ def _text(text: str) -> bytes:
 
 
 class ProcessStreams:
-    """Streams of the turns that run here. Finished ones stay until `bound` newer ones push them out."""
+    """Streams of the turns that run here, `bound` at most; of those that ended the last `finished`. Whoever comes later is
+    told from the stored reply."""
 
-    def __init__(self, bound: int = 20_000) -> None:
+    def __init__(self, bound: int = 20_000, finished: int = 500) -> None:
         self._bound = bound
+        self._most_finished = finished
         self._streams: OrderedDict[int, _Stream] = OrderedDict()
+        self._finished: deque[int] = deque()
 
     def _stream(self, event_id: int) -> _Stream:
         stream = self._streams.get(event_id)
@@ -96,6 +99,9 @@ class ProcessStreams:
         if not stream.closed:
             stream.closed = True
             stream.push("done" if name == "done" else "failed", view)
+            self._finished.append(event_id)
+            if len(self._finished) > self._most_finished:
+                self._streams.pop(self._finished.popleft(), None)
 
     async def follow(
         self, event_id: int, *, after: int | None, idle_s: float

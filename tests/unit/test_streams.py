@@ -148,6 +148,17 @@ async def test_streams_are_bounded() -> None:
     assert 100 == sum(streams.knows(event_id) for event_id in range(1000))
 
 
+async def test_of_finished_streams_the_last_are_kept() -> None:
+    """A finished turn's reply is in the store; only running turns need their stream for long (openclaw#54155)."""
+    streams = ProcessStreams(finished=2)
+    streams.delta([7], "still running")
+    for number in range(10, 15):
+        streams.delta([number], "a")
+        streams.close(number, name="done", view=b"{}")
+
+    assert [7, 13, 14] == [number for number in range(20) if streams.knows(number)]
+
+
 def test_a_minute_slides() -> None:
     """Twenty in the last sixty seconds and not twenty per calendar minute: a burst over the edge is not twice as large."""
     limits = ProcessRateLimits()
