@@ -1,0 +1,36 @@
+"""Many turns through one process: memory stays where it was, and everything accepted ends exactly once.
+
+`python -m tests.bench.soak` does the same for longer and prints the curve.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.scenarios.crowd import BODY, resident_kb, talk
+from tests.scenarios.stage import stage
+
+WARM_UP, TURNS = 1000, 2000
+SLACK_KB = 2560
+"""What page caches may still take after the warm-up. Kept streams of finished turns, 2.6 kB each, were found by this."""
+
+
+async def test_memory_does_not_grow_and_everything_ends_once(tmp_path: Path) -> None:
+    """2,000 turns, 50 at a time: no growth after the first 1,000 (openclaw#54155, openclaw#91588, openclaw#121203); each
+    message has one terminal state, one call and one reply, and nothing is left waiting (openclaw#121831, AstrBot#1054)."""
+    async with stage(tmp_path, BODY, script=lambda prompt: "fine") as world:
+        ids = await talk(world, range(WARM_UP))
+        warm_kb = resident_kb(world.gateway.pid)
+        ids += await talk(world, range(WARM_UP, TURNS))
+        grown_kb = resident_kb(world.gateway.pid) - warm_kb
+        calls = len(world.model.models)
+
+        assert grown_kb < SLACK_KB
+        assert TURNS == len(set(ids)) == calls
+        assert [("answered", TURNS)] == world.rows("SELECT state, count(*) FROM inbox_events GROUP BY state")
+        assert [(TURNS, TURNS)] == world.rows("SELECT count(*), count(DISTINCT turn_id) FROM outbox_replies")
+        assert [("sent", TURNS)] == world.rows("SELECT state, count(*) FROM outbox_chunks GROUP BY state")
+        assert [] == world.rows("SELECT * FROM outbox_queues")
+        assert [("assistant", TURNS), ("user", TURNS)] == world.rows(
+            "SELECT role, count(DISTINCT event_id) FROM messages GROUP BY role ORDER BY role"
+        )
