@@ -6,6 +6,7 @@ one kind that wait together go in one statement (`engines.md` A.1, A.8).
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from types import TracebackType
@@ -73,6 +74,7 @@ class PostgresInbox:
         self._release = GroupCommit(self._release_batch, name="release")
         self._put = GroupCommit(self._put_batch, name="put")
         self._settle = GroupCommit(self._settle_batch, name="receipts")
+        self._leases = asyncio.Lock()
         self._opened = AsyncExitStack()
 
     async def __aenter__(self) -> PostgresInbox:
@@ -112,7 +114,8 @@ class PostgresInbox:
             return await events.claim(db, n, owner=self._member.id, lease_s=self._lease_s)
 
     async def renew(self, claims: Sequence[Claim]) -> list[Claim]:
-        async with self._connection() as db:
+        # Not while lanes are being given up: a lane just released would look lost to a caller not yet told so.
+        async with self._leases, self._connection() as db:
             return await events.renew(db, claims, owner=self._member.id, lease_s=self._lease_s)
 
     async def waiting(self, lane: str, *, limit: int = 100) -> list[Event]:
@@ -238,7 +241,7 @@ class PostgresInbox:
             return await events.finish(db, batch, owner=self._member.id)
 
     async def _release_batch(self, batch: Sequence[Release]) -> Sequence[bool]:
-        async with self._connection() as db:
+        async with self._leases, self._connection() as db:
             results = await events.release(db, batch, owner=self._member.id)
         if any(job.hand_over for job in batch):
             self._changed()
