@@ -35,6 +35,7 @@ SET plan_cache_mode = force_generic_plan;
 SET enable_seqscan = off;
 SET jit = off;
 SET statement_timeout = {ms};
+SET default_transaction_isolation = 'read committed';
 SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"""
 
 # Classes of SQLSTATE that say nothing about the statement.
@@ -267,8 +268,9 @@ class PostgresInbox:
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Connection]:
+        # Twice: the wait for a connection and the statement. The server's own limit does not help when the network is dead.
         with translated():
-            async with self._pool.connection() as db:
+            async with asyncio.timeout(2 * self._timeout_s), self._pool.connection() as db:
                 yield db
 
     async def _configure(self, db: Connection) -> None:
@@ -296,6 +298,8 @@ def translated() -> Iterator[None]:
     rest: what a caller handed in that the database refuses."""
     try:
         yield
+    except TimeoutError as exc:
+        raise StoreBusy("PostgreSQL does not answer", retry_after_s=RETRY_AFTER_S) from exc
     except Error as exc:
         if exc.sqlstate is not None and exc.sqlstate[:2] not in _PASSING:
             raise ValueError(f"PostgreSQL refuses: {type(exc).__name__}") from exc

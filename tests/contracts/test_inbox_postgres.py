@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -219,6 +220,43 @@ async def test_server_restart_is_survived() -> None:
             await until(queues, back)
             assert [claim] == await queues.renew([claim])
             assert ["l"] == [claim.lane for claim in await queues.claim(5)]
+
+
+async def test_lock_held_by_a_stranger_is_busy_not_for_ever(postgres_url: str) -> None:
+    """A table that somebody locks delays, then refuses; afterwards the queue works on."""
+    async with open_queues(postgres_url, timeout_s=0.5) as queues:
+        with psycopg.connect(postgres_url) as stranger:
+            stranger.execute("LOCK TABLE inbox_dedupe IN ACCESS EXCLUSIVE MODE")
+            with pytest.raises(StoreBusy):
+                await queues.accept(message(), lane="l", dedupe_ids=["m"])
+        assert "accepted" == (await queues.accept(message(), lane="l", dedupe_ids=["m"])).verdict
+
+
+async def test_server_that_falls_silent_is_not_waited_for(postgres_url: str) -> None:
+    """Connections that are open but answer nothing cost the time limit, not the process (frozen server, dead network)."""
+    async with open_queues(postgres_url, timeout_s=0.5) as queues:
+        await accept(queues)
+        pids = execute(
+            postgres_url,
+            "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()",
+        )
+        for (pid,) in pids:
+            os.kill(int(str(pid)), signal.SIGSTOP)
+        try:
+            async with asyncio.timeout(20):
+                with pytest.raises(StoreBusy):
+                    await queues.accept(message(), lane="l", dedupe_ids=["m"])
+        finally:
+            for (pid,) in pids:
+                os.kill(int(str(pid)), signal.SIGCONT)
+
+        async def back() -> bool:
+            try:
+                return (await queues.accept(message(), lane="l", dedupe_ids=["m"])).event.lane == "l"
+            except StoreBusy:
+                return False
+
+        await until(queues, back)
 
 
 async def test_newer_schema_is_refused(postgres_url: str) -> None:
