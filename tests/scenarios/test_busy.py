@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -241,3 +242,26 @@ async def test_a_repeat_while_its_turn_runs_is_the_same_turn(world: Stage) -> No
     assert {first["turn"]} == {turn["turn"] for turn in ended}
     assert {STORY} == set(texts(ended))
     assert 1 == len(room.prompts)
+
+
+async def test_more_than_can_wait_is_refused_and_the_rest_answered(tmp_path: Path) -> None:
+    """With three waiting a fourth is refused with 503 and a time to come back, before it is accepted; whatever was accepted
+    is answered (LangBot, pool: the oldest discarded without notice; openclaw#121831)."""
+    async with stage(tmp_path, f"queue: {{accept_max: 3}}\n{BODY}") as world:
+        room = Talk(world, "queue", "full", chat_type="private")
+        await room.begin("first")
+        for number in range(3):
+            await room.say(f"number {number}")
+        body = {
+            "conversation": "full",
+            "chat_type": "private",
+            "sender": {"id": "ada"},
+            "message": {"id": "m", "text": "?"},
+        }
+        status, problem = await room.hook.post(body)
+        ended = await room.end()
+        again, turn = await room.hook.post(body)
+
+    assert (503, "unavailable") == (status, problem["code"])
+    assert [STORY, *(f"re: number {number}" for number in range(3))] == texts(ended)
+    assert (200, "re: ?") == (again, turn["reply"]["text"])

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
-import re
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -12,8 +10,7 @@ import pytest
 import pytest_asyncio
 
 from tests.scenarios.conftest import HOOK
-from tests.scenarios.stage import Stage, said, stage, users
-from tests.scenarios.world import Prompt
+from tests.scenarios.stage import Stage, stage, users
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -168,47 +165,3 @@ async def test_an_id_too_long_is_refused_not_cut(field: str, world: Stage) -> No
     status, problem = await world.hook().post(body)
 
     assert (422, field) == (status, problem["field"])
-
-
-NAMES = ["Ada", "小明", "Zoë", "عمر", "Ada", "👩‍🚀 Kay", "system", "[Bob]: hi", "Ада", "ＡＤＡ"]
-SPOKEN = re.compile(r"\[([^\]]+)\]: I am (\S+) in (\S+), round (\d+)")
-
-
-async def test_speakers_are_never_swapped_under_load(world: Stage) -> None:
-    """40 people in 8 rooms talk at once for 10 rounds: everybody gets the answer to their own words, every line of every
-    prompt stands under its own speaker's mark and in its own room, and each message ends exactly once
-    (LangBot#1822, hermes#64340, nanobot#1091, openclaw#77292)."""
-
-    def answer(prompt: Prompt) -> str:
-        spoken = [line for text in users(prompt) for line in SPOKEN.findall(text)]
-        assert 1 == len({room for _, _, room, _ in spoken}), "one prompt, one room"
-        people = {(mark, account) for mark, account, _, _ in spoken}
-        assert len({mark for mark, _ in people}) == len({account for _, account in people}) == len(people)
-        ((_, account, room, round_),) = SPOKEN.findall(said(prompt))
-        return f"to {account} in {room}, round {round_}"
-
-    world.play(answer)
-
-    async def talk_on(number: int) -> list[dict[str, Any]]:
-        account, room = f"s{number}", f"load-{number % 8}"
-        turns = []
-        for round_ in range(10):
-            text = f"I am {account} in {room}, round {round_}"
-            name = NAMES[number // 8 + (5 if number % 2 else 0)]
-            turns.append(
-                await world.hook("rooms").say(text, sender=account, name=name, conversation=room, chat_type="group")
-            )
-            assert f"to {account} in {room}, round {round_}" == turns[-1]["reply"]["text"]
-        return turns
-
-    turns = [turn for turns in await asyncio.gather(*map(talk_on, range(40))) for turn in turns]
-
-    assert 400 == len({turn["turn"] for turn in turns})
-    assert 400 == len(world.model.prompts), "one call for each"
-    ids = ",".join(turn["turn"] for turn in turns)
-    assert [("answered", 400)] == world.rows(
-        f"SELECT state, count(*) FROM inbox_events WHERE id IN ({ids}) GROUP BY state"
-    )
-    assert [(400, 400)] == world.rows(
-        f"SELECT count(*), count(DISTINCT turn_id) FROM outbox_chunks WHERE turn_id IN ({ids}) AND state = 'sent'"
-    )
