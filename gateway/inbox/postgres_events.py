@@ -149,22 +149,20 @@ async def finish(db: Connection, batch: Sequence[Finish], *, owner: int) -> list
 async def release(db: Connection, batch: Sequence[Release], *, owner: int) -> list[bool]:
     """Give lanes up in which nothing waits, or that are handed over; False for those kept."""
     claims = [job.claim for job in batch]
-    given = [job.claim.lane for job in batch if job.hand_over]
-    parameters = {**held(claims), "owner": owner, "given": given}
+    given = [job.claim for job in batch if job.hand_over]
+    parameters = {**held(claims), "owner": owner}
     mine = "owner = %(owner)s AND lane = ANY(%(lanes)s::text[]) AND fence = ANY(%(fences)s::bigint[])"
     async with db.pipeline(), db.transaction():
-        await db.execute(f"WITH {HELD} SELECT count(*) FROM held", parameters)
-        await db.execute(
+        ours = await db.execute(f"WITH {HELD} SELECT lane, fence FROM held", parameters)
+        empty = await db.execute(
             f"DELETE FROM inbox_lanes l WHERE {mine} AND (SELECT 1 FROM inbox_events e"
-            f" WHERE e.lane = l.lane AND e.{WAITING} AND e.kind = 'message' LIMIT 1) IS NULL",
+            f" WHERE e.lane = l.lane AND e.{WAITING} AND e.kind = 'message' LIMIT 1) IS NULL RETURNING lane, fence",
             parameters,
         )
-        await db.execute(
-            f"UPDATE inbox_lanes SET owner = NULL WHERE {mine} AND lane = ANY(%(given)s::text[])", parameters
-        )
-        cursor = await db.execute(f"SELECT lane, fence FROM inbox_lanes WHERE {mine}", parameters)
-    kept = set(await cursor.fetchall())
-    return [(claim.lane, claim.fence) not in kept for claim in claims]
+        if given:
+            await db.execute(f"UPDATE inbox_lanes SET owner = NULL WHERE {mine}", {**held(given), "owner": owner})
+    kept = {*await ours.fetchall()} - {*await empty.fetchall()}
+    return [job.hand_over or (job.claim.lane, job.claim.fence) not in kept for job in batch]
 
 
 async def find(db: Connection, event_id: int) -> Event | None:
