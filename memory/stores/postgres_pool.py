@@ -90,6 +90,8 @@ class Database:
         settings = {
             "statement_timeout": f"{math.ceil(self._timeout_s * 1000)}",
             "plan_cache_mode": "force_generic_plan",  # else a long conversation is planned anew at every turn
+            "enable_seqscan": "off",  # a plan made on an empty table would stay until the next ANALYZE
+            "jit": "off",
             "default_transaction_isolation": "read committed",
             "default_transaction_read_only": "on" if self._read_only else "off",
         }

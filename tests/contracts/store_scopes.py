@@ -292,3 +292,19 @@ class PersonContract:
             assert loaded.summary is not None
         loaded = await store.load(wish(scope.id, person_id=7))
         assert (1, 1, 1) == (len(loaded.facts), len(loaded.pinned), len(loaded.profile))
+
+    async def test_a_chosen_agent_is_one_speaker_s_in_one_conversation(self, store: Store) -> None:
+        """`/agent` counts for who asked, where they asked, whatever agent the key names now; it can be taken back."""
+        asked = key(user="ann:%", room="r", chat_type="group")
+        await store.choose_agent(asked, "poet", now_ms=NOW)
+        await store.choose_agent(asked, "诗人", now_ms=NOW + 1)
+
+        assert "诗人" == await store.chosen_agent(key(user="ann:%", room="r", chat_type="group", agent="other"))
+        for other in ({"user": "ann"}, {"room": "r2"}, {"chat_type": "private"}, {"channel": "hook"}, {"thread": "t"}):
+            assert (
+                await store.chosen_agent(key(**({"user": "ann:%", "room": "r", "chat_type": "group"} | other))) is None
+            )
+
+        await store.choose_agent(asked, None, now_ms=NOW + 2)
+
+        assert await store.chosen_agent(asked) is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import traceback
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -118,6 +119,53 @@ class TestFailure:
             async with asyncio.timeout(10):
                 with pytest.raises(StoreUnavailable):
                     await put(store, scope.id, said("hello", 1), turn_id=1)
+
+    async def test_a_server_that_falls_silent_is_not_waited_for(
+        self, postgres_url: str, column: PostgresColumn
+    ) -> None:
+        """Connections that are open and answer nothing cost the time limit; afterwards the store works on."""
+        async with store_on(postgres_url, pool_size=2, timeout_s=0.5) as store:
+            scope = await opened(store)
+            silent = await column.sql(
+                "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+            for (pid,) in silent:
+                os.kill(pid, signal.SIGSTOP)
+            try:
+                async with asyncio.timeout(20):
+                    with pytest.raises(StoreUnavailable):
+                        await put(store, scope.id, said("lost", 1), turn_id=1)
+            finally:
+                for (pid,) in silent:
+                    os.kill(pid, signal.SIGCONT)
+
+            await _until_stored(store, scope.id, said("goes on", 2), turn_id=2)
+
+            assert "goes on" == (await window(store, scope.id))[-1]
+
+    async def test_a_reader_changes_nothing(self, postgres_url: str) -> None:
+        """A store opened for reading makes no schema, and the server refuses its writes."""
+        reader = PostgresStore(postgres_url, ids=Ids(2), pool_size=2, timeout_s=5, read_only=True)
+        with pytest.raises(StoreUnavailable, match="no memory yet"):
+            async with reader:
+                pass
+        async with store_on(postgres_url) as store:
+            scope = await opened(store)
+            await put(store, scope.id, said("hello", 1), turn_id=1)
+
+        async with PostgresStore(postgres_url, ids=Ids(2), pool_size=2, timeout_s=5, read_only=True) as reader:
+            with pytest.raises(StoreUnavailable, match="ReadOnly"):
+                await put(reader, scope.id, said("again", 2), turn_id=2)
+            assert ["hello"] == await window(reader, scope.id)
+
+    async def test_a_reader_wants_the_schema_of_its_release(self, postgres_url: str, column: PostgresColumn) -> None:
+        """A store opened for reading does not guess at an older schema."""
+        async with store_on(postgres_url):
+            await column.sql("DELETE FROM memory_schema")
+
+        with pytest.raises(StoreUnavailable, match="older schema 0"):
+            async with PostgresStore(postgres_url, ids=Ids(2), pool_size=2, timeout_s=5, read_only=True):
+                pass
 
     async def test_opening_says_what_is_wrong(self, postgres_server: Postgres) -> None:
         """Who mistypes the database's name reads that name."""
