@@ -88,6 +88,15 @@ def sqlite_path(storage: str) -> Path | None:
     return Path(storage.removeprefix(prefix)) if storage.startswith(prefix) else None
 
 
+def make_folder(folder: Path) -> None:
+    """Make the storage's folder if need be. Raises `StoreUnavailable`."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as exc:
+        reason = f"cannot make the folder {str(folder)!r}: {exc.strerror}"
+        raise StoreUnavailable(f"{reason}; check `storage` and who owns the folder above") from exc
+
+
 @asynccontextmanager
 async def open_storage(settings: Settings, *, ids: Ids) -> AsyncIterator[Storage]:
     """Open store and queues, migrate them, and close them at the end. Raises `StoreUnavailable` and `SchemaTooNew`."""
@@ -97,7 +106,7 @@ async def open_storage(settings: Settings, *, ids: Ids) -> AsyncIterator[Storage
         store: Store
         queues: Queues
         if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
             stack.enter_context(StoreLock(path))
             write_turn = asyncio.Lock()
             store = await stack.enter_async_context(

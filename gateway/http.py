@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -119,7 +120,8 @@ class HttpServer:
             remedy = "stop the other program, or set server.port or CLEW_PORT to a free port (0: any)"
             if exc.errno != errno.EADDRINUSE:
                 remedy = "set server.host or CLEW_HOST, and server.port or CLEW_PORT, to an address of this machine"
-            reason = exc.strerror or type(exc).__name__
+            # Not the error's own words: they name the address once more.
+            reason = os.strerror(exc.errno) if (exc.errno or 0) > 0 else exc.strerror or type(exc).__name__
             raise CannotListen(f"can't listen on {host!r} port {port}: {reason}; {remedy}") from exc
 
     def _application(self) -> web.Application:

@@ -163,6 +163,20 @@ class Gateway:
         async with asyncio.timeout(60):
             assert await self._process.wait() == -signal.SIGKILL
 
+    def tell(self, how: signal.Signals) -> None:
+        """Send a signal and go on."""
+        assert self._process is not None
+        self._process.send_signal(how)
+
+    async def ended(self) -> int:
+        """Wait for the end that a signal brings; return the exit code."""
+        assert self._process is not None
+        assert self._reader is not None
+        async with asyncio.timeout(60):
+            code = await self._process.wait()
+            await self._reader
+        return code
+
     async def kill(self) -> None:
         """SIGKILL: nothing can be tidied up."""
         await self._end(signal.SIGKILL)
@@ -199,6 +213,23 @@ def environ(**more: str) -> dict[str, str]:
     """Return a clean environment for the process: no key or address of the surroundings leaks into a test."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "COVERAGE_PROCESS_START") if name in os.environ}
     return kept | {"PYTHONWARNINGS": "error", "HOOK": SECRET} | more
+
+
+async def command(*arguments: str | Path, stdin: str = "", **env: str) -> tuple[int, str, str]:
+    """Run `python -m gateway` with these arguments to its end; return exit code, output and errors."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "gateway", *map(str, arguments), cwd=ROOT, env=environ(**env),
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        async with asyncio.timeout(60):
+            out, err = await process.communicate(stdin.encode())
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    assert process.returncode is not None
+    return process.returncode, out.decode(), err.decode()
 
 
 @asynccontextmanager
