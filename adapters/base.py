@@ -173,7 +173,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     edits: bool = False
     max_chunk: int | None = None  # in the platform's own unit; None: no limit
     trusted_sender: bool = True
-    repeatable: bool = False  # sending a chunk again does no harm, so that an unknown send may be tried again
+    collected: bool = False  # the caller collects its reply: storing it is delivering it, and nothing is sent
 
 
 class Adapter(Protocol):

@@ -254,7 +254,7 @@ async def run(
             live=live,
             streams=streams,
             metrics=metrics,
-            closed=intake.close,
+            settled=intake.settled,
         )
         lanes = Lanes(
             queues,
@@ -270,7 +270,7 @@ async def run(
             people=people,
             lanes=lanes,
             configuration=lambda: live.configuration,
-            closed=intake.close,
+            settled=intake.settled,
         )
         delivery = Delivery(
             queues,

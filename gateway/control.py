@@ -6,7 +6,7 @@ The event is stored first; a crash in between leaves it accepted, and `recover` 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Sequence
 
 from adapters.base import DeleteEvent, EditEvent, MessageEvent
 from config.loader import Configuration
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class Control:
-    """Applies control events. `closed` is told each event that has reached its end."""
+    """Applies control events. `settled` is told each event that has reached its end."""
 
     def __init__(
         self,
@@ -32,14 +32,14 @@ class Control:
         people: People,
         lanes: Lanes,
         configuration: Callable[[], Configuration],
-        closed: Callable[[Event], Awaitable[None]],
+        settled: Callable[[Sequence[Event], str | None], None],
     ) -> None:
         self._inbox = inbox
         self._memory = memory
         self._people = people
         self._lanes = lanes
         self._configuration = configuration
-        self._closed = closed
+        self._settled = settled
 
     async def act(self, event: Event) -> None:
         """Apply one stored control event and give it its terminal state."""
@@ -47,7 +47,7 @@ class Control:
         await self._inbox.finish([event.id], outcome, lane=event.lane, fence=None)
         stored = await self._inbox.event(event.id)
         if stored is not None:
-            await self._closed(stored)
+            self._settled([stored], None)
 
     def arrived(self, event: Event) -> None:
         """Let a speaker's new message cut short the turn that answers the same speaker, where the room wants that."""

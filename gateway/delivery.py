@@ -1,8 +1,7 @@
 """Replies on their way out: from the durable outbox to the platform, chunk by chunk, each with its receipt.
 
 The only owner of send retries. Serial per room and thread (the outbox hands out heads of queues only), side by side across
-them. An attempt is on record before the send; one whose end nobody saw is *unknown*, not failed, and is not repeated unless
-the channel says that repeating does no harm.
+them. An attempt is on record before the send; one whose end nobody saw is *unknown*, not failed, and is not repeated.
 """
 
 from __future__ import annotations
@@ -140,7 +139,7 @@ class Delivery:
         adapter = self._adapter(chunk.channel)
         if adapter is None:
             return self._dead(chunk, f"channel {chunk.channel!r} is not configured any more")
-        if chunk.state == "unknown" and not adapter.capabilities.repeatable:
+        if chunk.state == "unknown":
             return self._unknown(chunk, "the gateway stopped while this was being sent")
         try:
             receipt = await self._send(adapter, chunk)

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from hmac import compare_digest
 
@@ -146,7 +146,7 @@ class Intake:
             async with asyncio.timeout(timeout_s), aclosing(self.events(channel, turn_id)) as events:
                 async for item in events:
                     if item.name in ("done", "failed"):
-                        break
+                        return msgspec.json.decode(item.data, type=TurnView)
         except TimeoutError:
             pass
         return await self._view(await self._inbox.event(event.id) or event)
@@ -178,18 +178,17 @@ class Intake:
 
     async def ended(self, turn_id: int) -> None:
         """Tell the readers of a turn's events that it has ended, and count how long it took."""
-        events = await self._inbox.turn_events(turn_id)
+        self.settled(await self._inbox.turn_events(turn_id), await self._outbox.reply(turn_id))
+
+    def settled(self, events: Sequence[Event], text: str | None) -> None:
+        """As `ended`, for events that are at hand as they ended, with their reply's text."""
         if events and events[0].state in ("answered", "failed"):
             self._delivered(events[0].channel, (now_ms() - events[0].accepted_ms) / 1000)
         for event in events:
-            await self.close(event)
-
-    async def close(self, event: Event) -> None:
-        """Tell one terminal event's readers its end; a no-op before it is terminal."""
-        view = await self._view(event)
-        if view.status in TERMINAL:
-            name, data = closing(view)
-            self._streams.close(event.id, name=name, view=data)
+            view = view_of(event, text)
+            if view.status in TERMINAL:
+                name, data = closing(view)
+                self._streams.close(event.id, name=name, view=data)
 
     async def _event(self, channel: str, turn_id: str) -> Event | None:
         if not (turn_id.isascii() and turn_id.isdigit() and len(turn_id) <= 19):
@@ -199,22 +198,23 @@ class Intake:
         return event if event is not None and event.channel == channel else None
 
     async def _view(self, event: Event) -> TurnView:
-        answered = event.state == "answered"
-        text = await self._outbox.reply(event.turn_id) if answered else None
-        outcome = event.outcome
-        status: TurnStatus = "running" if event.state == "replied" else event.state
-        error = None
-        if outcome is not None and outcome.code is not None:
-            error = {"code": outcome.code, "message": outcome.message or ""}
-        return TurnView(
-            turn=str(event.id),
-            status=status,
-            session=event.session,
-            rule=outcome.rule if outcome else None,
-            reply=None if text is None else {"text": text},
-            error=error,
-            part_of=str(event.turn_id) if event.turn_id != event.id else None,
-        )
+        return view_of(event, await self._outbox.reply(event.turn_id) if event.state == "answered" else None)
+
+
+def view_of(event: Event, text: str | None) -> TurnView:
+    """Return what the sender may see of an event; `text` is its reply's, shown once it is answered."""
+    outcome = event.outcome
+    status: TurnStatus = "running" if event.state == "replied" else event.state
+    failed = outcome is not None and outcome.code is not None and event.state != "replied"
+    return TurnView(
+        turn=str(event.id),
+        status=status,
+        session=event.session,
+        rule=outcome.rule if outcome else None,
+        reply={"text": text} if text is not None and status == "answered" else None,
+        error={"code": outcome.code or "", "message": outcome.message or ""} if outcome and failed else None,
+        part_of=str(event.turn_id) if event.turn_id != event.id else None,
+    )
 
 
 def closing(view: TurnView) -> tuple[str, bytes]:

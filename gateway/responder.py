@@ -7,8 +7,9 @@ a stored reply is delivered without asking again, a reply in the outbox ends the
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import msgspec
 
@@ -20,7 +21,7 @@ from gateway.asking import Asking, Draft
 from gateway.commands import parse_command
 from gateway.errors import AgentFault
 from gateway.hot.base import Streams
-from gateway.inbox.base import Event, Inbox, Outbox, Outcome
+from gateway.inbox.base import Event, Inbox, Outbox, Outcome, Reply
 from gateway.lanes import Running
 from gateway.live import Live
 from gateway.metrics import Metrics
@@ -43,10 +44,11 @@ class Outgoing:
 
     text: str
     failed: Outcome | None = None
+    session: str | None = None
 
 
 class Responder:
-    """Answers turns; one for all lanes. `closed` is told of each event that ended without a reply of its own."""
+    """Answers turns; one for all lanes. `settled` is told the events that have reached their end, and their reply's text."""
 
     def __init__(
         self,
@@ -60,7 +62,7 @@ class Responder:
         live: Live,
         streams: Streams,
         metrics: Metrics,
-        closed: Callable[[Event], Awaitable[None]],
+        settled: Callable[[Sequence[Event], str | None], None],
     ) -> None:
         self._inbox = inbox
         self._outbox = outbox
@@ -71,7 +73,7 @@ class Responder:
         self._live = live
         self._streams = streams
         self._metrics = metrics
-        self._closed = closed
+        self._settled = settled
 
     async def respond(self, turn: Running) -> None:
         """Bring a turn to its reply in the outbox. Raises to have it tried again; returns without a reply when its speaker
@@ -82,14 +84,16 @@ class Responder:
 
     async def _respond(self, turn: Running, routes: list[Route]) -> None:
         ids = [event.id for event in turn.events]
-        await self._inbox.start(ids, turn_id=turn.turn_id, lane=turn.claim.lane, fence=turn.claim.fence)
+        started = await self._inbox.start(ids, turn_id=turn.turn_id, lane=turn.claim.lane, fence=turn.claim.fence)
+        if len(started) < len(ids):
+            return  # one of them ended since it was read: the lane looks again, and the attempt was none
         self._streams.begin(ids)
         outgoing = await self._outgoing(turn, routes)
         if outgoing is None:
             return
         address = routes[0].address
-        await self._outbox.put(
-            ids,
+        reply = Reply(
+            event_ids=ids,
             turn_id=turn.turn_id,
             channel=address.channel,
             queue=f"{address.channel}:{encode_conversation(address.room, address.thread)}",
@@ -97,10 +101,14 @@ class Responder:
             text=outgoing.text,
             chunks=_chunks(self._live.adapter(address.channel), outgoing.text),
             failed=outgoing.failed,
+            session=outgoing.session,
             lane=turn.claim.lane,
             fence=turn.claim.fence,
             now_ms=now_ms(),
         )
+        await self._outbox.put(reply)
+        if reply.state != "replied":
+            self._settled([_ended(event, reply) for event in turn.events], reply.text)
         self._note(turn, routes[0], outgoing)
         if turn.reason == "stopped":
             await self._end_waiting(turn)
@@ -151,9 +159,11 @@ class Responder:
                 request, messages=(msgspec.structs.replace(request.messages[0], text=said), *request.messages[1:])
             )
         prepared = await self._memory.load_and_append(request)
-        await self._inbox.note_session([event.id for event in turn.events], prepared.session_id)
+        session = prepared.session_id
         if prepared.stored_reply is not None:
-            return Outgoing(prepared.stored_reply)  # a crash came between the stored reply and the outbox
+            return Outgoing(
+                prepared.stored_reply, session=session
+            )  # a crash came between the stored reply and the outbox
         for part in prepared.ledger.failed:
             self._metrics.memory_part_failed(part)
         draft = Draft(prepared)
@@ -165,10 +175,10 @@ class Responder:
             return await self._failed(turn, head, draft, fault)
         if not draft.text:
             await self._memory.record(draft.prepared, notes=("stopped before the first word",))
-            return _failure("stopped", notice("stopped", head.language))
+            return _failure("stopped", notice("stopped", head.language), session=session)
         reply = draft.reply()
         await self._memory.append(draft.prepared, reply, fence=turn.claim.fence)
-        return Outgoing(reply.text)
+        return Outgoing(reply.text, session=session)
 
     async def _failed(self, turn: Running, head: Route, draft: Draft, fault: AgentFault) -> Outgoing:
         logger.error("agent failed", extra={"code": fault.code, "reason": str(fault)})
@@ -176,7 +186,8 @@ class Responder:
         await self._memory.record(draft.prepared, notes=(f"{fault.code}: {fault}",))
         if draft.text:
             self._streams.reset([event.id for event in turn.events])
-        return _failure(fault.code, notice(fault.code if fault.code in NOTICES else "agent_failed", head.language))
+        text = notice(fault.code if fault.code in NOTICES else "agent_failed", head.language)
+        return _failure(fault.code, text, session=draft.prepared.session_id)
 
     async def _end_waiting(self, turn: Running) -> None:
         """`/stop` is meant for all that its speaker had said before it, also what had not begun."""
@@ -184,9 +195,7 @@ class Responder:
             if event.speaker == turn.speaker and event.id < turn.halted_by:
                 outcome = Outcome(state="ignored", rule="stopped")
                 await self._inbox.finish([event.id], outcome, lane=turn.claim.lane, fence=turn.claim.fence)
-                ended = await self._inbox.event(event.id)
-                if ended is not None:
-                    await self._closed(ended)
+                self._settled([msgspec.structs.replace(event, state="ignored", outcome=outcome)], None)
 
     def _room(self, route: Route) -> RoomSettings:
         """The settings of the place now: how to answer may change while a message waits, where it goes may not."""
@@ -209,9 +218,17 @@ class Responder:
         )
 
 
-def _failure(code: str, text: str, *, state: str = "failed") -> Outgoing:
-    outcome = Outcome(state="dead" if state == "dead" else "failed", code=code, message=text)
-    return Outgoing(text, outcome)
+def _failure(
+    code: str, text: str, *, state: Literal["failed", "dead"] = "failed", session: str | None = None
+) -> Outgoing:
+    return Outgoing(text, Outcome(state=state, code=code, message=text), session)
+
+
+def _ended(event: Event, reply: Reply) -> Event:
+    """The event as the reply has left it."""
+    return msgspec.structs.replace(
+        event, state=reply.state, outcome=reply.outcome, turn_id=reply.turn_id, session=reply.session
+    )
 
 
 def _refusal(head: Route, room: RoomSettings) -> Outgoing:
@@ -257,5 +274,7 @@ def _caller(head: Route, *, kind: str, person: int | None) -> Caller:
 
 
 def _chunks(adapter: Adapter | None, text: str) -> list[str]:
-    """A channel that is gone splits nothing; its delivery gives the reply up, in sight."""
-    return [text] if adapter is None else adapter.chunks(text)
+    """None where the reply is collected. A channel that is gone splits nothing; its delivery gives the reply up, in sight."""
+    if adapter is None:
+        return [text]
+    return [] if adapter.capabilities.collected else adapter.chunks(text)

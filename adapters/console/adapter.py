@@ -53,7 +53,7 @@ def _read_files() -> dict[str, _File]:
 class ConsoleAdapter:
     """One console channel: implements `adapters.base.Adapter`, and answers HTTP requests by `handle`."""
 
-    capabilities = Capabilities(streams=True, repeatable=True)
+    capabilities = Capabilities(streams=True, collected=True)
 
     def __init__(
         self, name: str, *, settings: ConsoleSettings, explains: Explains, public_url: str | None = None

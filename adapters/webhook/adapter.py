@@ -34,7 +34,7 @@ class WebhookAdapter:
     they are well formed was checked when the settings were loaded.
     """
 
-    capabilities = Capabilities(streams=True, repeatable=True)
+    capabilities = Capabilities(streams=True, collected=True)
 
     def __init__(
         self,

@@ -86,6 +86,36 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     fence: int
 
 
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """What goes back for a turn: `text` whole, `chunks` as they go out, in order, to `address` (encoded, opaque here) by way
+    of `queue`. No chunks: the reply is collected by its caller. `failed` set: the text is the notice of a failure."""
+
+    event_ids: Sequence[int]
+    turn_id: int
+    channel: str
+    queue: str
+    address: bytes
+    text: str
+    chunks: Sequence[str]
+    failed: Outcome | None
+    session: str | None  # which the turn belongs to; None: none (a command, a notice)
+    lane: str
+    fence: int
+    now_ms: int
+
+    @property
+    def state(self) -> EventState:
+        """What the events are once this is stored."""
+        if self.chunks:
+            return "replied"
+        return self.failed.state if self.failed else "answered"
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """What the events end with; None: not yet known."""
+        return self.failed if self.chunks or self.failed else Outcome(state="answered")
+
+
 class Chunk(msgspec.Struct, frozen=True, kw_only=True):
     """One piece of a reply on its way out. `address` is encoded, opaque here; `queue` orders chunks: it names one
     room and thread of one channel, the channel included. `id` is never given twice."""
@@ -168,10 +198,6 @@ class Inbox(Protocol):
         """Return the events answered together as this turn, oldest first."""
         ...
 
-    async def note_session(self, ids: Sequence[int], session: str) -> None:
-        """Record which session the events' turn belongs to."""
-        ...
-
     async def controls(self) -> list[Event]:
         """Take over the accepted control events whose accepting process is gone, and return them, oldest first."""
         ...
@@ -187,24 +213,9 @@ class Inbox(Protocol):
 class Outbox(Protocol):
     """Replies on their way: chunks in order, each with its receipt."""
 
-    async def put(
-        self,
-        event_ids: Sequence[int],
-        *,
-        turn_id: int,
-        channel: str,
-        queue: str,
-        address: bytes,
-        text: str,
-        chunks: Sequence[str],
-        failed: Outcome | None,
-        lane: str,
-        fence: int,
-        now_ms: int,
-    ) -> None:
-        """Store the reply (`text` whole, `chunks` as they go out) and mark its events `replied`, in one transaction.
-        `failed` set: the text is the notice of a failure, and the events end as that, not as `answered`.
-        Repeating it for the same turn changes nothing. Raises ValueError when `chunks` is empty."""
+    async def put(self, reply: Reply) -> None:
+        """Store the reply and mark its events `replied` (ended at once, if it has no chunks), in one transaction.
+        `failed` set: the events end as that, not as `answered`. Repeating it for the same turn changes nothing."""
         ...
 
     async def reply(self, turn_id: int) -> str | None:

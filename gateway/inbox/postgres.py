@@ -17,13 +17,13 @@ from psycopg_pool import AsyncConnectionPool
 from gateway.errors import StoreBusy
 from gateway.inbox import postgres_events as events
 from gateway.inbox import postgres_outbox as outbox
-from gateway.inbox.base import Accepted, Chunk, Claim, Event, NewEvent, Outcome, Stats
+from gateway.inbox.base import Accepted, Chunk, Claim, Event, NewEvent, Outcome, Reply, Stats
 from gateway.inbox.batch import RETRY_AFTER_S, GroupCommit
 from gateway.inbox.changes import Changes
 from gateway.inbox.postgres_accept import Arrival, accept
 from gateway.inbox.postgres_events import Connection, Finish, Release, Start
 from gateway.inbox.postgres_member import Member
-from gateway.inbox.rows import Reply, Settlement, dedupe_digests, storable
+from gateway.inbox.rows import Settlement, dedupe_digests
 from gateway.inbox.schema import VERSION, VERSION_TABLE, pending, scripts
 
 MIGRATING = 0x436C6578  # advisory lock: one starter changes the schema, the others wait
@@ -142,10 +142,6 @@ class PostgresInbox:
         async with self._connection() as db:
             return await events.of_turn(db, turn_id)
 
-    async def note_session(self, ids: Sequence[int], session: str) -> None:
-        async with self._connection() as db:
-            await events.note_session(db, ids, storable(session))
-
     async def controls(self) -> list[Event]:
         async with self._connection() as db:
             return await events.take_controls(db, owner=self._member.id)
@@ -160,34 +156,7 @@ class PostgresInbox:
 
     # --- the outbox
 
-    async def put(
-        self,
-        event_ids: Sequence[int],
-        *,
-        turn_id: int,
-        channel: str,
-        queue: str,
-        address: bytes,
-        text: str,
-        chunks: Sequence[str],
-        failed: Outcome | None,
-        lane: str,
-        fence: int,
-        now_ms: int,
-    ) -> None:
-        reply = Reply(
-            event_ids=event_ids,
-            turn_id=turn_id,
-            channel=channel,
-            queue=queue,
-            address=address,
-            text=text,
-            chunks=chunks,
-            failed=failed,
-            lane=lane,
-            fence=fence,
-            now_ms=now_ms,
-        )
+    async def put(self, reply: Reply) -> None:
         await self._put(reply)
 
     async def reply(self, turn_id: int) -> str | None:

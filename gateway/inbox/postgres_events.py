@@ -198,11 +198,6 @@ async def waiting(db: Connection, batch: Sequence[tuple[str, int]]) -> list[list
     return found
 
 
-async def note_session(db: Connection, ids: Sequence[int], session: str) -> None:
-    """Note the session on the events."""
-    await db.execute("UPDATE inbox_events SET session = %s WHERE id = ANY(%s::bigint[])", (session, list(ids)))
-
-
 async def take_controls(db: Connection, *, owner: int) -> list[Event]:
     """Give `owner` the control events whose instance is gone; return them in order of acceptance."""
     cursor = await db.execute(

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gateway.inbox.base import Chunk
+from gateway.inbox.base import Chunk, Reply
 from gateway.inbox.postgres_events import ENDED, HELD, IN_HELD, Connection, held, lost
 from gateway.inbox.rows import (
     CHUNK_COLUMNS,
     LIVE,
-    Reply,
     Settlement,
     chunk_of,
     outcome_text,
@@ -35,7 +34,8 @@ WITH {HELD}, jobs AS MATERIALIZED (
 ), fresh AS MATERIALIZED (
   SELECT jobs.* FROM jobs JOIN stored USING (turn_id)
 ), queued AS (
-  INSERT INTO outbox_queues (queue, due_ms) SELECT queue, min(now_ms) FROM fresh GROUP BY queue ORDER BY queue
+  INSERT INTO outbox_queues (queue, due_ms) SELECT queue, min(now_ms) FROM fresh
+  WHERE turn_id = ANY(%(chunk_turns)s::bigint[]) GROUP BY queue ORDER BY queue
   ON CONFLICT (queue) DO UPDATE SET due_ms = 0 WHERE false
   RETURNING 1
 ), chunks AS (
@@ -46,8 +46,10 @@ WITH {HELD}, jobs AS MATERIALIZED (
     AS c (turn_id, part, parts, text) JOIN fresh USING (turn_id) CROSS JOIN (SELECT count(*) FROM queued) AS locked
   ORDER BY place, c.part
 ), replied AS (
-  UPDATE inbox_events e SET state = 'replied', turn_id = (%(id_turns)s::bigint[])[array_position(%(ids)s::bigint[], e.id)],
-    outcome = (%(id_outcomes)s::text[])[array_position(%(ids)s::bigint[], e.id)]
+  UPDATE inbox_events e SET state = (%(id_states)s::text[])[array_position(%(ids)s::bigint[], e.id)],
+    turn_id = (%(id_turns)s::bigint[])[array_position(%(ids)s::bigint[], e.id)],
+    outcome = (%(id_outcomes)s::text[])[array_position(%(ids)s::bigint[], e.id)],
+    session = (%(id_sessions)s::text[])[array_position(%(ids)s::bigint[], e.id)]
   WHERE e.id = ANY(%(ids)s::bigint[]) AND NOT e.{ENDED} AND {IN_HELD}
     AND (%(id_turns)s::bigint[])[array_position(%(ids)s::bigint[], e.id)] = ANY(ARRAY(SELECT turn_id FROM stored))
 )
@@ -77,7 +79,9 @@ async def put(db: Connection, batch: Sequence[Reply], *, owner: int) -> list[Exc
             "chunk_texts": [text for _, _, _, text in chunks],
             "ids": [id_ for id_, _ in ids],
             "id_turns": [job.turn_id for _, job in ids],
-            "id_outcomes": [outcome_text(job.failed) for _, job in ids],
+            "id_states": [job.state for _, job in ids],
+            "id_outcomes": [outcome_text(job.outcome) for _, job in ids],
+            "id_sessions": [None if job.session is None else storable(job.session) for _, job in ids],
         },
     )
     kept = set(await cursor.fetchall())

@@ -28,26 +28,6 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _outcome = msgspec.json.Decoder(Outcome)
 
 
-class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """What `Outbox.put` was given."""
-
-    event_ids: Sequence[int]
-    turn_id: int
-    channel: str
-    queue: str
-    address: bytes
-    text: str
-    chunks: Sequence[str]
-    failed: Outcome | None
-    lane: str
-    fence: int
-    now_ms: int
-
-    def __post_init__(self) -> None:
-        if not self.chunks:
-            raise ValueError(f"chunks: the reply of turn {self.turn_id!r} has none; send at least one")
-
-
 class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     """How a send went: `waiting` is "again, not before `due_ms`"."""
 

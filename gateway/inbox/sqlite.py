@@ -18,11 +18,11 @@ from typing import TypeVar
 from gateway.errors import LeaseLost, StoreBusy
 from gateway.inbox import sqlite_events as events
 from gateway.inbox import sqlite_outbox as outbox
-from gateway.inbox.base import Accepted, Chunk, Claim, Event, NewEvent, Outcome, Stats
+from gateway.inbox.base import Accepted, Chunk, Claim, Event, NewEvent, Outcome, Reply, Stats
 from gateway.inbox.batch import RETRY_AFTER_S
 from gateway.inbox.changes import Changes
 from gateway.inbox.local import LocalLanes
-from gateway.inbox.rows import Reply, Settlement, dedupe_digests, storable
+from gateway.inbox.rows import Settlement, dedupe_digests
 from gateway.inbox.sqlite_file import SqliteFile
 
 T = TypeVar("T")
@@ -122,9 +122,6 @@ class SqliteInbox:
     async def turn_events(self, turn_id: int) -> list[Event]:
         return self._file.read(lambda db: events.of_turn(db, turn_id))
 
-    async def note_session(self, ids: Sequence[int], session: str) -> None:
-        await self._file.write(lambda db: events.note_session(db, ids, storable(session)))
-
     async def controls(self) -> list[Event]:
         return await self._file.write(lambda db: events.take_controls(db, owner=self._file.run))
 
@@ -136,40 +133,12 @@ class SqliteInbox:
             lambda db: events.purge(db, before_ms=before_ms, dedupe_before_ms=dedupe_before_ms, limit=limit)
         )
 
-    async def put(
-        self,
-        event_ids: Sequence[int],
-        *,
-        turn_id: int,
-        channel: str,
-        queue: str,
-        address: bytes,
-        text: str,
-        chunks: Sequence[str],
-        failed: Outcome | None,
-        lane: str,
-        fence: int,
-        now_ms: int,
-    ) -> None:
-        reply = Reply(
-            event_ids=event_ids,
-            turn_id=turn_id,
-            channel=channel,
-            queue=queue,
-            address=address,
-            text=text,
-            chunks=chunks,
-            failed=failed,
-            lane=lane,
-            fence=fence,
-            now_ms=now_ms,
-        )
-
+    async def put(self, reply: Reply) -> None:
         def stored(_: None) -> None:
-            self._lanes.ended(reply.event_ids, lane=lane)
+            self._lanes.ended(reply.event_ids, lane=reply.lane)
             self._changes.ring()
 
-        await self._file.write(self._fenced(lane, fence, lambda db: outbox.put(db, reply)), stored)
+        await self._file.write(self._fenced(reply.lane, reply.fence, lambda db: outbox.put(db, reply)), stored)
 
     async def reply(self, turn_id: int) -> str | None:
         return self._file.read(lambda db: outbox.reply_text(db, turn_id))

@@ -95,11 +95,6 @@ def finish(db: sqlite3.Connection, ids: Iterable[int], outcome: Outcome, *, lane
     )
 
 
-def note_session(db: sqlite3.Connection, ids: Iterable[int], session: str) -> None:
-    """Note the session on the events."""
-    db.executemany("UPDATE inbox_events SET session = ? WHERE id = ?", [(session, event_id) for event_id in ids])
-
-
 def take_controls(db: sqlite3.Connection, *, owner: int) -> list[Event]:
     """Give `owner` the control events that others left unapplied; return them in order of acceptance."""
     rows = db.execute(

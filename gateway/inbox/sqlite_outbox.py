@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import sqlite3
 
-from gateway.inbox.base import Chunk
+from gateway.inbox.base import Chunk, Reply
 from gateway.inbox.rows import (
     CHUNK_COLUMNS,
     LIVE,
-    Reply,
     Settlement,
     chunk_of,
     outcome_text,
@@ -51,14 +50,19 @@ def put(db: sqlite3.Connection, reply: Reply) -> None:
             for index, text in enumerate(reply.chunks)
         ],
     )
-    db.execute(
-        "INSERT INTO outbox_queues (queue, due_ms) VALUES (?, ?) ON CONFLICT DO NOTHING",
-        (storable(reply.queue), reply.now_ms),
-    )
+    if reply.chunks:
+        db.execute(
+            "INSERT INTO outbox_queues (queue, due_ms) VALUES (?, ?) ON CONFLICT DO NOTHING",
+            (storable(reply.queue), reply.now_ms),
+        )
+    session = None if reply.session is None else storable(reply.session)
     db.executemany(
-        "UPDATE inbox_events SET state = 'replied', turn_id = ?, outcome = ?"
+        "UPDATE inbox_events SET state = ?, turn_id = ?, outcome = ?, session = ?"
         " WHERE id = ? AND lane = ? AND state IN ('accepted', 'running')",
-        [(reply.turn_id, outcome_text(reply.failed), event_id, reply.lane) for event_id in reply.event_ids],
+        [
+            (reply.state, reply.turn_id, outcome_text(reply.outcome), session, event_id, reply.lane)
+            for event_id in reply.event_ids
+        ],
     )
 
 

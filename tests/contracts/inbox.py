@@ -373,13 +373,6 @@ class LaneContract:
         assert events[:3] == await queues.waiting("lane", limit=3)
         assert events[:100] == await queues.waiting("lane")
 
-    async def test_session_is_noted(self, queues: Queues) -> None:
-        """The turn's events tell which session they belong to."""
-        events = await accept_many(queues, 2)
-        await queues.note_session([event.id for event in events], "s-1")
-
-        assert ["s-1", "s-1"] == [event.session for event in await queues.waiting("lane")]
-
     async def test_all_waiters_hear_a_change(self, queues: Queues) -> None:
         """No waiter steals another's wake, and a change between look and wait is not missed (engines.md A.6)."""
         seen = await queues.changed(0)

@@ -74,13 +74,23 @@ class OutboxContract:
         assert "first" == await queues.reply(turn_id)
         assert await queues.sent(chunk, message_id=None, now_ms=NOW_MS)
 
-    async def test_reply_without_chunks_is_refused(self, queues: Queues) -> None:
-        """A reply that nothing would ever deliver can't be stored."""
-        event = await accept(queues)
+    @pytest.mark.parametrize(("failed", "state"), [(None, "answered"), (NOTICE, "failed")], ids=["answered", "failed"])
+    async def test_a_collected_reply_ends_its_turn_at_once(
+        self, queues: Queues, failed: Outcome | None, state: str
+    ) -> None:
+        """Nothing to send: storing the reply is delivering it, in the same transaction."""
+        events = await accept_many(queues, 2)
         claim = await claim_one(queues)
+        turn_id = await reply(queues, claim, events, chunks=(), failed=failed)
 
-        with pytest.raises(ValueError, match="chunks"):
-            await reply(queues, claim, [event], chunks=())
+        stored = [await queues.event(event.id) for event in events]
+        assert [(state, failed or Outcome(state="answered"), turn_id, "s-1")] * 2 == [
+            (event.state, event.outcome, event.turn_id, event.session) for event in stored if event
+        ]
+        assert "collected" == await queues.reply(turn_id)
+        assert [] == await queues.due(now_ms=NOW_MS, limit=5)
+        assert None is await queues.next_due_ms()
+        assert await queues.release(claim)
 
     async def test_notice_of_a_failure_ends_as_that(self, queues: Queues) -> None:
         """A delivered notice does not make a failed turn look answered."""

@@ -15,7 +15,7 @@ from typing import Protocol
 
 import pytest
 
-from gateway.inbox.base import Accepted, Chunk, Claim, Event, Inbox, NewEvent, Outbox, Outcome
+from gateway.inbox.base import Accepted, Chunk, Claim, Event, Inbox, NewEvent, Outbox, Outcome, Reply
 from gateway.inbox.postgres import PostgresInbox
 from gateway.inbox.sqlite import SqliteInbox
 from memory.ids import Ids
@@ -121,17 +121,20 @@ async def reply(
     ids = [event.id for event in events]
     await queues.start(ids, turn_id=turn_id, lane=claim.lane, fence=claim.fence)
     await queues.put(
-        ids,
-        turn_id=turn_id,
-        channel="acme",
-        queue=queue,
-        address=b"address",
-        text="".join(chunks),
-        chunks=chunks,
-        failed=failed,
-        lane=claim.lane,
-        fence=claim.fence,
-        now_ms=now_ms,
+        Reply(
+            event_ids=ids,
+            turn_id=turn_id,
+            channel="acme",
+            queue=queue,
+            address=b"address",
+            text="".join(chunks) or "collected",
+            chunks=chunks,
+            failed=failed,
+            session="s-1",
+            lane=claim.lane,
+            fence=claim.fence,
+            now_ms=now_ms,
+        )
     )
     return turn_id
 

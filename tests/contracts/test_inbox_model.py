@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gateway.errors import LeaseLost
-from gateway.inbox.base import Claim, Outcome
+from gateway.inbox.base import Claim, Outcome, Reply
 from tests.contracts.queues import NOW_MS, URLS, Queues, message, open_queues
 
 FAILED = Outcome(state="failed", code="agent_failed")
@@ -107,17 +107,20 @@ class Model:
             return
         texts = [f"{ids[0]}.{part}" for part in range(key)]
         await self.queues.put(
-            ids,
-            turn_id=ids[0],
-            channel="acme",
-            queue=self.name,
-            address=b"",
-            text="",
-            chunks=texts,
-            failed=None,
-            lane=lane,
-            fence=claim.fence,
-            now_ms=NOW_MS,
+            Reply(
+                event_ids=ids,
+                turn_id=ids[0],
+                channel="acme",
+                queue=self.name,
+                address=b"",
+                text="",
+                chunks=texts,
+                failed=None,
+                session=None,
+                lane=lane,
+                fence=claim.fence,
+                now_ms=NOW_MS,
+            )
         )
         self.outbox.setdefault(self.name, []).extend((ids[0], text) for text in texts)
         for id_ in ids:

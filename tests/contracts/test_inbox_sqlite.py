@@ -10,8 +10,8 @@ import pytest
 
 from gateway.errors import LeaseLost, StoreBusy
 from gateway.inbox import sqlite_events, sqlite_outbox
-from gateway.inbox.base import Outcome
-from gateway.inbox.rows import Reply, Settlement
+from gateway.inbox.base import Outcome, Reply
+from gateway.inbox.rows import Settlement
 from gateway.inbox.schema import scripts, statements
 from gateway.inbox.sqlite import SqliteInbox
 from memory.base import Identity
@@ -204,7 +204,6 @@ def _whole_turn(db: sqlite3.Connection) -> None:
     sqlite_events.start(db, [new.id], turn_id=new.id, lane="lane")
     sqlite_events.waiting(db, "lane", limit=5)
     sqlite_events.of_turn(db, new.id)
-    sqlite_events.note_session(db, [new.id], "s")
     sqlite_events.finish(db, [1], FAILED, lane="lane")
     sqlite_events.finish(db, [1], FAILED, lane=None)
     sqlite_events.take_controls(db, owner=2)
@@ -217,6 +216,7 @@ def _whole_turn(db: sqlite3.Connection) -> None:
         text="",
         chunks=["one", "two"],
         failed=None,
+        session=None,
         lane="lane",
         fence=1,
         now_ms=NOW_MS,

@@ -1,4 +1,8 @@
-"""Real SIGKILL at each step between accept and receipt: nothing lost, order kept, no second model call for a stored reply."""
+"""Real SIGKILL at each step from accept to reply: nothing lost, order kept, no second model call for a stored reply.
+
+A webhook's reply is collected, so its turn ends with the step that stores it. What a kill between a send and its receipt
+leaves is in tests/contracts/queue_failures.py and tests/unit/test_delivery.py.
+"""
 
 from __future__ import annotations
 
@@ -18,18 +22,12 @@ STEPS = [
     ("queues.start", "after"),
     ("store.append_and_load", "before"),
     ("store.append_and_load", "after"),
-    ("queues.note_session", "after"),
     ("store.append", "before"),
     ("store.append", "after"),
     ("queues.put", "before"),
     ("queues.put", "after"),
-    ("queues.due", "after"),
-    ("queues.sent", "before"),
-    ("queues.sent", "after"),
 ]
-STORED_BEFORE = {("store.append", "after"), ("queues.put", "before"), ("queues.put", "after")} | {
-    (verb, when) for verb, when in STEPS if verb in ("queues.due", "queues.sent")
-}
+STORED_BEFORE = {("store.append", "after"), ("queues.put", "before"), ("queues.put", "after")}
 
 
 def said(prompt: Prompt) -> str:
@@ -42,7 +40,6 @@ CASES = [("sqlite", *step) for step in STEPS] + [
     ("postgres", "queues.put", "after"),
     ("postgres+redis", "queues.start", "after"),
     ("postgres+redis", "store.append", "after"),
-    ("postgres+redis", "queues.sent", "before"),
 ]
 
 

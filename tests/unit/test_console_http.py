@@ -323,14 +323,14 @@ async def test_the_token_is_never_logged(caplog: pytest.LogCaptureFixture) -> No
 
 
 async def test_a_reply_is_delivered_as_soon_as_it_stands_in_its_turn() -> None:
-    """One chunk, whatever the length, and a receipt at once; sending again does no harm."""
+    """One chunk, whatever the length, and a receipt at once: the page collects it."""
     adapter = console()
     text = "长" * 100_000
 
     assert [text] == adapter.chunks(text)
     assert Receipt() == await adapter.send(Address(channel="console", room="group"), text, chunk_id="1")
     assert adapter.capabilities.streams
-    assert adapter.capabilities.repeatable
+    assert adapter.capabilities.collected
 
 
 async def test_a_stopped_channel_says_so() -> None:
