@@ -20,15 +20,19 @@ logger = logging.getLogger(__name__)
 
 BusyMode = Literal["collect", "queue", "interrupt"]
 HaltReason = Literal["stopped", "interrupted"]
+Ending = Literal["ended", "interrupted", "broke"]
+"""How a run of a turn ended; after the last two its events are still there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gathering:
-    """How the events of a lane may be joined: by the head event's room."""
+    """How the events of a lane may be joined: by the head event's room. `target` is where the reply goes and what it is to
+    continue: one reply can't serve two of them."""
 
     busy: BusyMode
     most: int
     alone: bool  # a command: a turn of its own
+    target: tuple[str | None, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,31 +56,34 @@ class Running:
             self.halted.set()
 
 
-def next_turn(events: Sequence[Event], gathering: Callable[[Event], Gathering]) -> tuple[Event, ...]:
+def next_turn(
+    events: Sequence[Event], gathering: Callable[[Event], Gathering], *, interrupted: bool = False
+) -> tuple[Event, ...]:
     """Return the events at the head of a lane that make the next turn; `events` oldest first, not empty.
 
-    A turn left running by a crash comes back as it was, joined by what the same speaker said directly behind it if it may
-    still be joined. Otherwise: the head, and behind it the same speaker's messages without a gap, up to the limit;
-    `queue` joins nothing. Two speakers' messages are never joined, nor is a command.
+    The head, and behind it the same speaker's messages without a gap, up to the limit; `queue` joins nothing. Two speakers'
+    messages are never joined, nor messages whose replies go to different places, nor is a command. A turn that broke off
+    comes back as it was: its reply may be stored already, and answers nothing said since. One that was `interrupted` has
+    none, and is joined by what interrupted it.
     """
     head = events[0]
     rule = gathering(head)
     turn = [head]
     started = head.attempts > 0
+    joining = rule.busy != "queue" and not rule.alone and (interrupted or not started)
     for event in events[1:]:
         same = started and event.turn_id == head.turn_id and event.attempts > 0
-        joins = (
-            rule.busy != "queue"
-            and not rule.alone
-            and event.speaker == head.speaker
-            and event.channel == head.channel
-            and len(turn) < rule.most
-            and not gathering(event).alone
-        )
-        if not (same or joins):
+        if not same and not (joining and len(turn) < rule.most and _joins(event, head, rule, gathering)):
             break
         turn.append(event)
     return tuple(turn)
+
+
+def _joins(event: Event, head: Event, rule: Gathering, gathering: Callable[[Event], Gathering]) -> bool:
+    if event.speaker != head.speaker or event.channel != head.channel:
+        return False
+    own = gathering(event)
+    return not own.alone and own.target == rule.target
 
 
 Respond = Callable[[Running], Awaitable[None]]
@@ -110,6 +117,18 @@ class Lanes:
     def running(self, lane: str) -> Running | None:
         """Return the turn that runs in the lane here, if one does."""
         return self._running.get(lane)
+
+    def arrived(self, event: Event) -> None:
+        """Let a new message cut short the turn that it will be joined with, where the room wants that; never another
+        speaker's turn (openclaw#76777, openclaw#106483)."""
+        turn = self._running.get(event.lane)
+        if turn is None:
+            return
+        head = turn.events[0]
+        rule = self._gathering(head)
+        wanted = rule.busy == "interrupt" and not rule.alone and len(turn.events) < rule.most
+        if wanted and _joins(event, head, rule, self._gathering):
+            turn.halt("interrupted", by=event.id)
 
     @property
     def busy(self) -> int:
@@ -180,12 +199,15 @@ class Lanes:
                     current[1].cancel()
 
     async def _lane(self, claim: Claim) -> None:
-        excused = 0
+        ending: Ending = "ended"
+        excused = 0  # starts of the turn at the head that were cut short by an interruption
         try:
             while not self._draining.is_set():
                 events = await self._inbox.waiting(claim.lane)
                 if events:
-                    excused = await self._turn(claim, next_turn(events, self._gathering), excused=excused)
+                    turn = next_turn(events, self._gathering, interrupted=ending == "interrupted")
+                    ending = await self._turn(claim, turn, excused=excused)
+                    excused = 0 if ending == "ended" else excused + (ending == "interrupted")
                 elif await self._inbox.release(claim):
                     return
             await self._inbox.release(claim, hand_over=True)
@@ -199,14 +221,14 @@ class Lanes:
                 del self._claims[claim.lane]
             self._slot_free.set()
 
-    async def _turn(self, claim: Claim, events: tuple[Event, ...], *, excused: int) -> int:
-        """Run a turn; return how many of its starts were cut short by an interruption (0: it ended, or broke off)."""
+    async def _turn(self, claim: Claim, events: tuple[Event, ...], *, excused: int) -> Ending:
+        """Run a turn; return how that ended."""
         turn = Running(
             claim=claim,
             turn_id=events[0].turn_id,
             speaker=events[0].speaker,
             events=events,
-            attempts=events[0].attempts - excused,
+            attempts=max(events[0].attempts - excused, 0),
         )
         self._running[claim.lane] = turn
         try:
@@ -217,9 +239,11 @@ class Lanes:
             # The events stay in the lane; the attempt is counted, so that a turn that always fails ends as dead.
             logger.exception("turn broke off", extra={"lane": claim.lane, "turn": turn.turn_id})
             await self._rest()
+            return "broke"
         finally:
-            self._running.pop(claim.lane, None)
-        return excused + 1 if turn.reason == "interrupted" else 0
+            if self._running.get(claim.lane) is turn:  # else the lane was lost, and runs here anew
+                del self._running[claim.lane]
+        return "interrupted" if turn.reason == "interrupted" else "ended"
 
     async def _rest(self) -> None:
         try:

@@ -28,7 +28,14 @@ def event(number: int, *, speaker: str = "a", turn: int | None = None, attempts:
 
 
 def gathering(busy: BusyMode = "collect", most: int = 10) -> Callable[[Event], Gathering]:
-    return lambda event: Gathering(busy=busy, most=most, alone=event.body.startswith(b"/"))
+    """By the body: `/…` is a command, `@thread …` asks for an answer there."""
+
+    def of(event: Event) -> Gathering:
+        body = event.body.decode()
+        target = (body.split()[0],) if body.startswith("@") else ()
+        return Gathering(busy=busy, most=most, alone=body.startswith("/"), target=target)
+
+    return of
 
 
 def numbers(events: tuple[Event, ...]) -> list[int]:
@@ -65,12 +72,27 @@ class TestNextTurn:
         expected = {1: [1], 2: [1], 3: [1, 2]}[command_at]
         assert expected == numbers(next_turn(waiting, gathering()))
 
-    def test_a_broken_turn_comes_back_as_it_was(self) -> None:
-        """After a crash the same events make the same turn, joined by what the speaker has said since."""
+    def test_two_places_are_never_joined(self) -> None:
+        """Threads may share a lane (scope: room); a question in one is not answered in the other."""
+        waiting = [event(1, body=b"@t1 one"), event(2, body=b"@t2 two"), event(3, body=b"@t1 three")]
+
+        assert [1] == numbers(next_turn(waiting, gathering()))
+        assert [1] == numbers(next_turn(waiting, gathering(), interrupted=True))
+
+    @pytest.mark.parametrize("busy", ["collect", "interrupt", "queue"])
+    def test_a_broken_turn_comes_back_as_it_was(self, busy: BusyMode) -> None:
+        """After a crash the same events make the same turn. What was said since is a turn of its own: the broken one's reply
+        may be stored already, and would be passed off as the answer to it."""
         waiting = [event(1, attempts=1), event(2, turn=1, attempts=1), event(3), event(4, speaker="b")]
 
-        assert [1, 2, 3] == numbers(next_turn(waiting, gathering()))
-        assert [1, 2] == numbers(next_turn(waiting, gathering("queue")))
+        assert [1, 2] == numbers(next_turn(waiting, gathering(busy)))
+
+    def test_an_interrupted_turn_is_joined_by_what_was_said_since(self) -> None:
+        """Nothing of it was answered: old and new are answered together, unless the room has come to queue."""
+        waiting = [event(1, attempts=1), event(2, turn=1, attempts=1), event(3), event(4, speaker="b")]
+
+        assert [1, 2, 3] == numbers(next_turn(waiting, gathering("interrupt"), interrupted=True))
+        assert [1, 2] == numbers(next_turn(waiting, gathering("queue"), interrupted=True))
 
     @given(st.lists(st.sampled_from("ab"), min_size=1, max_size=20), st.sampled_from(["collect", "queue"]))
     def test_turns_keep_the_order(self, speakers: list[str], busy: BusyMode) -> None:
@@ -145,6 +167,12 @@ async def settled(inbox: SqliteInbox, ids: list[int]) -> None:
         seen = await inbox.changed(seen)
 
 
+async def stored(inbox: SqliteInbox, id_: int) -> Event:
+    found = await inbox.event(id_)
+    assert found is not None
+    return found
+
+
 async def states(inbox: SqliteInbox, ids: list[int]) -> list[str]:
     found = [await inbox.event(id_) for id_ in ids]
     return [event.state for event in found if event is not None]
@@ -217,14 +245,92 @@ async def test_an_interrupted_turn_begins_again_with_what_was_added(inbox: Sqlit
         for _ in range(4):
             await started.get()
             ids.append(await put(inbox, "l"))
-            turn = lanes.running("l")
-            assert turn is not None
-            turn.halt("interrupted", by=ids[-1])
+            lanes.arrived(await stored(inbox, ids[-1]))
         last = await started.get()
         await settled(inbox, ids)
 
     assert ids == numbers(last.events)
     assert 0 == last.attempts
+
+
+@pytest.mark.parametrize(
+    ("busy", "body", "speaker"),
+    [
+        ("collect", b"and then?", "a"),
+        ("queue", b"and then?", "a"),
+        ("interrupt", b"and then?", "b"),
+        ("interrupt", b"/help", "a"),
+        ("interrupt", b"@other and then?", "a"),
+    ],
+    ids=["collect", "queue", "another-speaker", "command", "another-thread"],
+)
+async def test_only_what_joins_a_turn_interrupts_it(
+    busy: BusyMode, body: bytes, speaker: str, inbox: SqliteInbox
+) -> None:
+    """A turn begins again only for what it is then joined by: never for another speaker (openclaw#76777,
+    openclaw#106483), for a command, or for what is answered elsewhere."""
+    begun, go_on = asyncio.Event(), asyncio.Event()
+    reasons: list[str | None] = []
+
+    async def wait(turn: Running) -> None:
+        begun.set()
+        await go_on.wait()
+        reasons.append(turn.reason)
+
+    ids = [await put(inbox, "l")]
+    async with running(inbox, Turns(inbox, wait), busy=busy) as lanes:
+        await begun.wait()
+        ids.append(await put(inbox, "l", speaker=speaker, body=body))
+        lanes.arrived(await stored(inbox, ids[-1]))
+        go_on.set()
+        await settled(inbox, ids)
+
+    assert [None, None] == reasons
+
+
+async def test_a_full_turn_is_not_interrupted(inbox: SqliteInbox) -> None:
+    """What could not be joined any more (collect_max) lets the turn end, and is answered next."""
+    waiting, go_on = asyncio.Event(), asyncio.Event()
+
+    async def wait(turn: Running) -> None:
+        waiting.set()
+        await go_on.wait()
+
+    ids = [await put(inbox, "l"), await put(inbox, "l")]
+    turns = Turns(inbox, wait)
+    lanes = Lanes(inbox, turns, gathering("interrupt", most=2), most=10, lease_s=30, retry_s=0.01)
+    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+        tasks.create_task(lanes.run())
+        await waiting.wait()
+        ids.append(await put(inbox, "l"))
+        lanes.arrived(await stored(inbox, ids[-1]))
+        go_on.set()
+        await settled(inbox, ids)
+        lanes.drain()
+
+    assert [("l", ids[:2]), ("l", ids[2:])] == turns.ran
+
+
+async def test_interruptions_stay_excused_when_a_later_start_breaks(inbox: SqliteInbox) -> None:
+    """A turn cut short by its own speaker and then broken by a fault has failed once, and comes back as it was."""
+    seen: list[tuple[int, list[int]]] = []
+
+    async def interrupt_then_break(turn: Running) -> None:
+        seen.append((turn.attempts, numbers(turn.events)))
+        if len(seen) <= 2:
+            ids.append(await put(inbox, "l"))
+            turn.halt("interrupted", by=ids[-1])
+        if len(seen) == 3:
+            ids.append(await put(inbox, "l"))
+            raise RuntimeError("broken")
+
+    ids = [await put(inbox, "l")]
+    turns = Turns(inbox, interrupt_then_break)
+    async with running(inbox, turns, busy="interrupt"):
+        await settled(inbox, [ids[0]])
+        await settled(inbox, ids)
+
+    assert [(0, ids[:1]), (0, ids[:2]), (0, ids[:3]), (1, ids[:3]), (0, ids[3:])] == seen
 
 
 async def test_stop_outweighs_interruption(inbox: SqliteInbox) -> None:
