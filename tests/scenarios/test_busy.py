@@ -61,6 +61,10 @@ class Talk:
     async def end(self) -> list[dict[str, Any]]:
         """Let the held answer go on, and return every turn as it ended."""
         self.held.go_on.set()
+        return await self.ended()
+
+    async def ended(self) -> list[dict[str, Any]]:
+        """Return every turn as it ended, although the held answer never goes on."""
         return await asyncio.gather(*map(self.hook.settled, self.turns))
 
     @property
@@ -134,7 +138,7 @@ async def test_interrupt_begins_again_with_both_messages(world: Stage) -> None:
     await room.begin("story, please")
     await room.say("no, a poem 一首诗")
 
-    ended = await room.end()
+    ended = await room.ended()
 
     assert ["re: story, please\n\nno, a poem 一首诗"] * 2 == texts(ended)
     assert 2 == len(room.prompts)
@@ -160,7 +164,7 @@ async def test_stop_keeps_what_was_said_so_far(command: str, language: Language,
     await room.say("and then?")
 
     stop = await room.say(command)
-    first, waiting, stopped = await asyncio.gather(*map(room.hook.settled, room.turns))
+    first, waiting, stopped = await room.ended()
     after = await room.hook.say("go on", sender="ada", **room.place)
 
     marked = f"First words\n\n{notice('stopped_mark', language)}"
@@ -182,7 +186,7 @@ async def test_stop_is_for_ones_own_turn_only(world: Stage) -> None:
     refused = await room.say("/stop", "bob")
     accepted = await room.say("/stop", "ada")
 
-    ended = await room.end()
+    ended = await room.ended()
 
     assert ("applied", "nothing_to_stop") == (refused["status"], refused["rule"])
     assert ("applied", "stop") == (accepted["status"], accepted["rule"])
@@ -222,8 +226,7 @@ async def test_what_waits_outlives_a_turn_that_fails(world: Stage) -> None:
     room = Talk(world, "hasty", "late", chat_type="private")
     await room.begin("slow question")
     await room.say("second question")
-    first, second = await asyncio.gather(*map(room.hook.settled, room.turns))
-    room.held.go_on.set()
+    first, second = await room.ended()
 
     assert ("failed", "agent_timeout") == (first["status"], first["error"]["code"])
     assert ("answered", "re: slow question\n\nsecond question") == (second["status"], second["reply"]["text"])
