@@ -73,7 +73,10 @@ class RedisColumn(PostgresColumn):
 
     @asynccontextmanager
     async def open(self, *, ids: Ids | None = None) -> AsyncIterator[Store]:
-        async with super().open(ids=ids) as store, RedisCache(store, self.redis_url, ttl_s=60, timeout_s=5) as cache:
+        async with (
+            super().open(ids=ids) as store,
+            RedisCache(store, self.redis_url, ttl_s=60, timeout_s=5, worth=0) as cache,
+        ):
             yield cache
 
 

@@ -16,7 +16,7 @@ from memory.base import Load, Loaded, Message, Owner
 from memory.errors import Fenced, StoreUnavailable
 from memory.ids import Ids
 from memory.stores.postgres import PostgresStore
-from memory.stores.redis import REST_S, TAIL, RedisCache
+from memory.stores.redis import REST_S, TAIL, WORTH, RedisCache
 from tests.contracts.columns import PostgresColumn
 from tests.contracts.store import NOW, opened, put, replied, rule, said, talk, texts, wish
 from tests.services import Valkey, running_valkey
@@ -67,7 +67,7 @@ def own_redis() -> Iterator[Valkey]:
 def cache_of(
     store: PostgresStore, url: str, *, timeout_s: float = 5, ttl_s: float = 60, clock: Clock | None = None
 ) -> RedisCache:
-    return RedisCache(store, url, ttl_s=ttl_s, timeout_s=timeout_s, clock=clock or Clock())
+    return RedisCache(store, url, ttl_s=ttl_s, timeout_s=timeout_s, worth=0, clock=clock or Clock())
 
 
 async def spoken(store: ReadCounter, turns: int) -> int:
@@ -127,6 +127,22 @@ class TestWindow:
         async with cache_of(store, own_redis.url) as cache:
             assert TAIL == len((await cache.load(wish(scope_id, page=TAIL))).window)
             assert [TAIL] == store.pages
+
+    async def test_windows_that_are_not_worth_it_are_left_to_the_database(
+        self, store: ReadCounter, redis_url: str
+    ) -> None:
+        """By default only long windows are kept: shorter ones are read whole, in one go, and leave nothing in Redis."""
+        scope_id = await spoken(store, 40)
+        async with (
+            RedisCache(store, redis_url, ttl_s=60, timeout_s=5) as cache,
+            Client.from_url(redis_url) as client,
+        ):
+            await cache.load(wish(scope_id, page=WORTH))
+            assert ([WORTH], []) == (store.pages, await client.keys())
+
+            await cache.load(wish(scope_id, page=WORTH + 1))
+
+            assert 1 == len(await client.keys())
 
     async def test_what_another_instance_does_is_seen_at_once(self, store: ReadCounter, redis_url: str) -> None:
         """Turn 1 on one instance, turn 2 on the other, with an edit, a deletion and a new session between (B18)."""
