@@ -29,6 +29,7 @@ async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage
         yield running
 
 
+@pytest.mark.parametrize("storage", ["sqlite", "postgres+redis"], indirect=True)
 async def test_speakers_are_never_swapped_under_load(storage: str, tmp_path: Path) -> None:
     """40 people in 8 rooms talk at once for 10 rounds: everybody gets the answer to their own words, every line of every
     prompt stands under its own speaker's mark and in its own room, no mark stands for two people, and each message ends
