@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from tests.bench import stores, stores_postgres
+from tests.bench import stores, stores_postgres, windows
 from tests.services import running_postgres, running_valkey
 
 PARTS = ("trim", "stores", "model_client", "inbox", "turns", "start")
@@ -37,10 +37,11 @@ def main(names: list[str]) -> int:
 
 
 def all_stores() -> str:
-    """Return the stores' table: SQLite, PostgreSQL and PostgreSQL with Redis, each beside its engine's limit."""
+    """Return the stores' table: SQLite, PostgreSQL and PostgreSQL with Redis, each beside its engine's limit; then what Redis
+    saves and costs."""
     with running_postgres() as postgres, running_valkey() as valkey:
         subjects = stores.SUBJECTS | stores_postgres.subjects(postgres, valkey)
-        return stores.report(stores.measure(subjects=subjects))
+        return stores.report(stores.measure(subjects=subjects)) + "\n" + windows.measure_windows(postgres, valkey)
 
 
 if __name__ == "__main__":

@@ -79,20 +79,20 @@ Opener = Callable[[Path], AbstractAsyncContextManager[Subject]]
 
 
 class Stored:
-    """Our store as a subject."""
+    """Our store as a subject; `scope_id` is its conversation once it is filled."""
 
     def __init__(self, store: Store, size: Callable[[], Awaitable[int | None]]) -> None:
         self._store = store
         self._size = size
-        self._scope_id = 0
+        self.scope_id = 0
         self._load = self._wish()
 
     def _wish(self) -> Load:
-        owner = Owner(scope_id=self._scope_id, person_id=7, namespace="shared", chat_type="private")
+        owner = Owner(scope_id=self.scope_id, person_id=7, namespace="shared", chat_type="private")
         return Load(owner=owner, now_ms=NOW, page=PAGE, profile=3)
 
     async def fill(self, messages: int) -> None:
-        self._scope_id = await self._conversation(KEY, turns=messages // 2, batch=100)
+        self.scope_id = await self._conversation(KEY, turns=messages // 2, batch=100)
         for n in range(OTHERS):
             key = ConversationKey(
                 user=f"o{n}", channel="web", room="r", thread=None, chat_type="private", agent="helper"
@@ -102,7 +102,7 @@ class Stored:
         await self._store.put_summary(
             Summary(
                 id=1,
-                scope_id=self._scope_id,
+                scope_id=self.scope_id,
                 session_id=SESSION.fresh_id,
                 text=USER * 4,
                 first_id=1,
@@ -112,7 +112,7 @@ class Stored:
                 created_ms=NOW,
             )
         )
-        await self._store.put_facts([_fact(n, self._scope_id) for n in range(5)])
+        await self._store.put_facts([_fact(n, self.scope_id) for n in range(5)])
         await self._store.put_profile([_item(n) for n in range(50)])
 
     async def _conversation(self, key: ConversationKey, *, turns: int, batch: int) -> int:
@@ -120,29 +120,30 @@ class Stored:
         fresh = f"s-{scope.id:032}" if key != KEY else SESSION.fresh_id
         rule = SessionRule(fresh_id=fresh, idle_ms=SESSION.idle_ms)
         for first in range(0, turns, batch):
-            many = [message for n in range(first, min(first + batch, turns)) for message in _turn(n, key)]
+            many = [message for n in range(first, min(first + batch, turns)) for message in conversation_turn(n, key)]
             await self._store.append(scope.id, many, turn_id=-first - 1, session=rule, now_ms=NOW, fence=1)
         return scope.id
 
     async def append(self, turn: int) -> None:
-        await self._store.append(self._scope_id, _turn(turn), turn_id=turn, session=SESSION, now_ms=NOW, fence=1)
+        await self._store.append(
+            self.scope_id, conversation_turn(turn), turn_id=turn, session=SESSION, now_ms=NOW, fence=1
+        )
 
     async def load(self) -> None:
         loaded = await self._store.load(self._load)
         assert (PAGE, 5, 3, True) == (len(loaded.window), len(loaded.facts), len(loaded.profile), loaded.more)
 
     async def turn(self, turn: int) -> None:
-        question, reply = _turn(turn)
-        await self._store.append_and_load(
-            self._scope_id, [question], self._load, turn_id=turn, session=SESSION, fence=1
-        )
-        await self._store.append(self._scope_id, [reply], turn_id=turn, session=SESSION, now_ms=NOW, fence=1)
+        question, reply = conversation_turn(turn)
+        await self._store.append_and_load(self.scope_id, [question], self._load, turn_id=turn, session=SESSION, fence=1)
+        await self._store.append(self.scope_id, [reply], turn_id=turn, session=SESSION, now_ms=NOW, fence=1)
 
     async def bytes(self) -> int | None:
         return await self._size()
 
 
-def _turn(n: int, key: ConversationKey = KEY) -> tuple[NewMessage, NewMessage]:
+def conversation_turn(n: int, key: ConversationKey = KEY) -> tuple[NewMessage, NewMessage]:
+    """Return the question and the reply of turn `n`."""
     return (
         NewMessage(key=key, event_id=n, role="user", text=USER, speaker_name="Ann", person_id=7, tokens=16),
         NewMessage(key=key, event_id=n, role="assistant", text=REPLY, tokens=19),
