@@ -121,8 +121,8 @@ class HttpServer:
             if exc.errno != errno.EADDRINUSE:
                 remedy = "set server.host or CLEW_HOST, and server.port or CLEW_PORT, to an address of this machine"
             # Not the error's own words: they name the address once more.
-            bare = exc.errno is None or exc.errno < 0
-            reason = exc.strerror or type(exc).__name__ if bare else os.strerror(exc.errno)
+            of_system = exc.errno is not None and exc.errno > 0
+            reason = os.strerror(exc.errno or 0) if of_system else exc.strerror or type(exc).__name__
             raise CannotListen(f"can't listen on {host!r} port {port}: {reason}; {remedy}") from exc
 
     def _application(self) -> web.Application:
