@@ -118,9 +118,11 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(folder: Path, body: str, *, storage: str | None = None, script: Script = echo) -> AsyncIterator[Stage]:
+async def stage(
+    folder: Path, body: str, *, storage: str | None = None, script: Script = echo, server: str = ""
+) -> AsyncIterator[Stage]:
     """Run a gateway by the settings `body`, in which `MODEL` stands for the model server's address."""
     async with model_server(script) as model, aiohttp.ClientSession() as session:
-        config = write_config(folder, body.replace("MODEL", model.url), storage=storage)
+        config = write_config(folder, body.replace("MODEL", model.url), storage=storage, server=server)
         async with gateway(config) as running:
             yield Stage(folder, model, running, session, storage)

@@ -24,9 +24,7 @@ channels: {HOOK}"""
 
 def config_of(folder: Path, model: str, *, stop_s: float, storage: str | None = None) -> Path:
     """Settings with a deadline for the end."""
-    path = write_config(folder, body(model), storage=storage)
-    path.write_text(path.read_text("utf-8").replace("{port: 0}", f"{{port: 0, stop_s: {stop_s}}}"), "utf-8")
-    return path
+    return write_config(folder, body(model), storage=storage, server=f"stop_s: {stop_s}")
 
 
 async def draining(session: aiohttp.ClientSession, gateway: Gateway) -> dict[str, Any]:

@@ -201,11 +201,12 @@ class Gateway:
         return self._process.pid
 
 
-def write_config(folder: Path, body: str, *, storage: str | None = None) -> Path:
-    """Write a settings file that stores in `folder` (or at `storage`) and listens on a free port."""
+def write_config(folder: Path, body: str, *, storage: str | None = None, server: str = "") -> Path:
+    """Write a settings file that stores in `folder` (or at `storage`) and listens on a free port; `server` is more of that
+    section."""
     path = folder / "clew.yaml"
     store = storage or f"sqlite:///{folder / 'clew.db'}"
-    path.write_text(f"server: {{port: 0}}\nstorage: {store}\n{body}", "utf-8")
+    path.write_text(f"server: {{port: 0, {server}}}\nstorage: {store}\n{body}", "utf-8")
     return path
 
 
