@@ -48,7 +48,7 @@ async def test_the_first_webhook(tmp_path: Path) -> None:
         explained = await python("gateway", "explain", turn, "--config", str(config), ORDERS_SECRET=SECRET)
         replayed = await python("gateway", "replay", turn, "--config", str(config), ORDERS_SECRET=SECRET)
     finally:
-        await process.kill()
+        await process.end()
 
     assert "answered" == turns[0]["status"]
     assert "8821" in turns[0]["reply"]["text"]

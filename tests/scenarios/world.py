@@ -11,7 +11,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, closing, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -181,6 +181,15 @@ class Gateway:
         """SIGKILL: nothing can be tidied up."""
         await self._end(signal.SIGKILL)
 
+    async def end(self) -> None:
+        """End it one way or the other; a process that ends by itself leaves its coverage behind."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.send_signal(signal.SIGTERM)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(3):
+                    await self._process.wait()
+        await self.kill()
+
     async def stop(self) -> int:
         """SIGTERM, and wait for the orderly end; return the exit code."""
         return await self._end(signal.SIGTERM)
@@ -212,7 +221,9 @@ def write_config(folder: Path, body: str, *, storage: str | None = None, server:
 
 def environ(**more: str) -> dict[str, str]:
     """Return a clean environment for the process: no key or address of the surroundings leaks into a test."""
-    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "COVERAGE_PROCESS_START") if name in os.environ}
+    kept = {
+        name: os.environ[name] for name in ("PATH", "HOME", "LANG", "COVERAGE_PROCESS_CONFIG") if name in os.environ
+    }
     return kept | {"PYTHONWARNINGS": "error", "HOOK": SECRET} | more
 
 
@@ -235,13 +246,13 @@ async def command(*arguments: str | Path, stdin: str = "", **env: str) -> tuple[
 
 @asynccontextmanager
 async def gateway(config: Path, *, command: Sequence[str] = (), **env: str) -> AsyncIterator[Gateway]:
-    """Run a gateway; it is killed at the end if it still runs."""
+    """Run a gateway; at the end it is asked to stop, and killed if it does not within three seconds."""
     process = Gateway(config, environ(**env), command=command)
     try:
         await process.start()
         yield process
     finally:
-        await process.kill()
+        await process.end()
 
 
 class Hook:
