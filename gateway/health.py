@@ -16,6 +16,9 @@ from memory.ids import now_ms
 PROBE_S = 30.0
 """Seconds an agent's answer to a probe counts: readiness is asked every few seconds, a model's service should not be."""
 
+PROBE_AGAIN_S = 5.0
+"""Seconds after which one that was down is looked at again: it should get its traffic back soon."""
+
 
 class Health:
     """Answers `/readyz`. An agent that is down makes the instance not ready only if it is the last one that works."""
@@ -30,7 +33,7 @@ class Health:
         self.stopping = False
 
     async def check(self) -> Readiness:
-        """Look at every part, each within `timeout_s`."""
+        """Look at every part, each within `timeout_s`; an agent has its `connect_s` besides."""
         checks = {"store": await self._store_state()}
         lag_s = None
         try:
@@ -66,10 +69,10 @@ class Health:
         if probed is made and time.monotonic() < until:
             return state
         try:
-            async with asyncio.timeout(self._timeout_s):
+            async with asyncio.timeout(self._timeout_s + made.settings.connect_s):
                 await made.agent.probe()
             state = "ok"
         except (AgentFault, TimeoutError) as fault:
             state = str(fault) or "no answer in time"
-        self._probed[name] = (time.monotonic() + PROBE_S, made, state)
+        self._probed[name] = (time.monotonic() + (PROBE_S if state == "ok" else PROBE_AGAIN_S), made, state)
         return state
