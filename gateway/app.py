@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from adapters.base import Adapter, InboundEvent, MessageEvent
+import msgspec
+
+from adapters.base import Adapter, MessageEvent
 from adapters.console.adapter import ConsoleAdapter
 from adapters.webhook.adapter import WebhookAdapter
 from config.channels.base import ChannelSettings
@@ -50,7 +52,7 @@ from gateway.people import People
 from gateway.replies import Commands
 from gateway.responder import Responder
 from gateway.retention import Retention
-from gateway.routing import decode
+from gateway.routing import decode, place_of
 from memory.base import Store
 from memory.errors import MemoryFault, StoreUnavailable
 from memory.ids import Ids, now_ms
@@ -235,7 +237,7 @@ async def run(
             ids=ids,
             configuration=lambda: live.configuration,
             act=lambda event: control.act(event),
-            arrived=lambda event: control.arrived(event),
+            arrived=lambda event: lanes.arrived(event),
             ended_at_once=lambda channel, outcome, rule: metrics.turn_ended(
                 channel=channel, agent="", outcome=outcome, rule=rule
             ),
@@ -412,17 +414,19 @@ def console_of(live: Live) -> ConsoleAdapter | None:
 
 def gathering(event: Event, configuration: Configuration) -> Gathering:
     """Return how a waiting event may be joined with its neighbours."""
-    route = decode(event.body)
-    place = route.event
-    known = place.channel in configuration.settings.channels
-    room = (
-        configuration.effective(place.channel, place.room, place.thread) if known else configuration.settings.defaults
+    try:
+        route = decode(event.body)
+    except msgspec.DecodeError:
+        return Gathering(busy="queue", most=1, alone=True)  # the responder ends it
+    said = route.event
+    room = place_of(said, configuration) or configuration.settings.defaults
+    message = said if isinstance(said, MessageEvent) else None
+    return Gathering(
+        busy=room.busy,
+        most=room.collect_max,
+        alone=route.refused or message is None or parse_command(message.text) is not None,
+        target=(said.room, said.thread, message.session if message else None),
     )
-    return Gathering(busy=room.busy, most=room.collect_max, alone=route.refused or is_command(place))
-
-
-def is_command(event: InboundEvent) -> bool:
-    return isinstance(event, MessageEvent) and parse_command(event.text) is not None
 
 
 def counts_by_ranks(made: MadeAgent) -> bool:

@@ -1,4 +1,4 @@
-"""What acts at once, past the lane: stops, edits, deletions, observed talk, and a speaker who interrupts himself.
+"""What acts at once, past the lane: stops, edits, deletions and observed talk.
 
 The event is stored first; a crash in between leaves it accepted, and `recover` applies it then.
 """
@@ -8,13 +8,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from adapters.base import DeleteEvent, EditEvent, MessageEvent
 from config.loader import Configuration
 from gateway.commands import parse_command
 from gateway.inbox.base import Event, Inbox, Outcome
 from gateway.lanes import Lanes
 from gateway.people import People
-from gateway.routing import Route, decode
+from gateway.routing import UNREADABLE, Route, decode, place_of
 from memory.service import Memory
 from memory.turn import Incoming
 
@@ -42,22 +44,20 @@ class Control:
         self._settled = settled
 
     async def act(self, event: Event) -> None:
-        """Apply one stored control event and give it its terminal state."""
-        outcome = await self._outcome(event, decode(event.body))
+        """Apply one stored control event and give it its terminal state. Applying it again does no harm.
+
+        Raises `StoreBusy` and `memory.errors.MemoryFault`: the event is not applied yet then."""
+        try:
+            route = decode(event.body)
+        except msgspec.DecodeError:
+            logger.exception("control event can't be read", extra={"turn": event.id, "channel": event.channel})
+            outcome = UNREADABLE
+        else:
+            outcome = await self._outcome(event, route)
         await self._inbox.finish([event.id], outcome, lane=event.lane, fence=None)
         stored = await self._inbox.event(event.id)
         if stored is not None:
             self._settled([stored], None)
-
-    def arrived(self, event: Event) -> None:
-        """Let a speaker's new message cut short the turn that answers the same speaker, where the room wants that."""
-        turn = self._lanes.running(event.lane)
-        if turn is None or turn.speaker != event.speaker:
-            return  # another speaker's turn is never touched (openclaw#76777, openclaw#106483)
-        message = decode(event.body).event
-        settings = self._configuration().effective(message.channel, message.room, message.thread)
-        if settings.busy == "interrupt":
-            turn.halt("interrupted", by=event.id)
 
     async def recover(self) -> None:
         """Apply what a process that is gone has accepted and not applied."""
@@ -87,8 +87,10 @@ class Control:
 
     async def _observe(self, event: Event, route: Route, message: MessageEvent) -> Outcome:
         configuration = self._configuration()
+        settings = place_of(message, configuration)
+        if settings is None:
+            return Outcome(state="ignored", rule="channel_removed")
         kind = configuration.settings.channels[message.channel].kind
-        settings = configuration.effective(message.channel, message.room, message.thread)
         said = Incoming(
             key=route.conversation_key(),
             event_id=event.id,

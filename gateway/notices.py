@@ -43,6 +43,10 @@ NOTICES: dict[str, dict[Language, str]] = {
         "en": "Your message could not be answered after several tries. It is kept, and an administrator can see it.",
         "zh": "多次尝试后仍无法回答您的消息。消息已保存，管理员可以看到。",
     },
+    "unreadable": {
+        "en": "Your message was stored by another release and can't be read any more. An administrator can see it.",
+        "zh": "您的消息由其他版本保存，现在无法读取。管理员可以看到。",
+    },
     "too_long": {
         "en": "Your message has {chars} characters; at most {limit} can be taken. Please send it in parts.",
         "zh": "您的消息有 {chars} 个字符，最多只能接收 {limit} 个。请分几次发送。",

@@ -28,7 +28,7 @@ from gateway.metrics import Metrics
 from gateway.notices import NOTICES, notice
 from gateway.people import People
 from gateway.replies import Commands
-from gateway.routing import Route, decode
+from gateway.routing import UNREADABLE, Route, decode, place_of
 from memory.base import Quoted
 from memory.ids import now_ms
 from memory.key import encode_conversation
@@ -78,7 +78,12 @@ class Responder:
     async def respond(self, turn: Running) -> None:
         """Bring a turn to its reply in the outbox. Raises to have it tried again; returns without a reply when its speaker
         interrupted it."""
-        routes = [decode(event.body) for event in turn.events]
+        try:
+            routes = [decode(event.body) for event in turn.events]
+        except msgspec.DecodeError:
+            logger.exception("message can't be read", extra={"turn": turn.turn_id})
+            await self._end(turn, turn.events, UNREADABLE)
+            return
         with logs.about(turn=turn.turn_id, channel=routes[0].event.channel, agent=routes[0].agent):
             await self._respond(turn, routes)
 
@@ -191,19 +196,26 @@ class Responder:
 
     async def _end_waiting(self, turn: Running) -> None:
         """`/stop` is meant for all that its speaker had said before it, also what had not begun."""
-        for event in await self._inbox.waiting(turn.claim.lane):
-            if event.speaker == turn.speaker and event.id < turn.halted_by:
-                outcome = Outcome(state="ignored", rule="stopped")
-                await self._inbox.finish([event.id], outcome, lane=turn.claim.lane, fence=turn.claim.fence)
-                self._settled([msgspec.structs.replace(event, state="ignored", outcome=outcome)], None)
+        waiting = await self._inbox.waiting(turn.claim.lane)
+        meant = [event for event in waiting if event.speaker == turn.speaker and event.id < turn.halted_by]
+        if meant:
+            await self._end(turn, meant, Outcome(state="ignored", rule="stopped"))
+
+    async def _end(self, turn: Running, events: Sequence[Event], outcome: Outcome) -> None:
+        """End events that get no reply, in sight."""
+        ids = [event.id for event in events]
+        await self._inbox.finish(ids, outcome, lane=turn.claim.lane, fence=turn.claim.fence)
+        ended = [msgspec.structs.replace(event, state=outcome.state, outcome=outcome) for event in events]
+        self._settled(ended, None)
+        for event in ended:
+            rule = outcome.rule or outcome.code or ""
+            self._metrics.turn_ended(channel=event.channel, agent="", outcome=outcome.state, rule=rule)
 
     def _room(self, route: Route) -> RoomSettings:
         """The settings of the place now: how to answer may change while a message waits, where it goes may not."""
-        event = route.event
         configuration = self._live.configuration
-        if event.channel not in configuration.settings.channels:
-            return configuration.settings.defaults  # the channel was removed; its turn still ends in sight
-        return configuration.effective(event.channel, event.room, event.thread)
+        # Of a removed channel a turn still ends in sight.
+        return place_of(route.event, configuration) or configuration.settings.defaults
 
     def _note(self, turn: Running, head: Route, outgoing: Outgoing) -> None:
         """One line and one count for every turn."""

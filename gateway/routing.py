@@ -13,9 +13,9 @@ import msgspec
 from adapters.base import Address, InboundEvent, MessageEvent
 from config.channels.base import RoomSettings
 from config.loader import Configuration
+from gateway.inbox.base import Outcome
+from gateway.notices import Language, notice
 from memory.key import ChatType, ConversationKey, Scope, scope_of
-
-Language = Literal["en", "zh"]
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -97,6 +97,13 @@ def agent_for(settings: RoomSettings, *, chosen: str | None) -> str:
     return chosen if chosen is not None and chosen in settings.agents else settings.agent
 
 
+def place_of(event: InboundEvent, configuration: Configuration) -> RoomSettings | None:
+    """Return the settings of the event's place as they are now; None: its channel is not configured any more."""
+    if event.channel not in configuration.settings.channels:
+        return None
+    return configuration.effective(event.channel, event.room, event.thread)
+
+
 _HAN = re.compile("[\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
 _KANA_HANGUL = re.compile("[\u3041-\u30ff\uac00-\ud7a3]")
 _WORD = re.compile(r"[^\W\d_\u3005\u3007\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff]+")
@@ -130,6 +137,10 @@ def encode(routed: Route) -> bytes:
 _DECODER = msgspec.json.Decoder(Route)
 
 
+UNREADABLE = Outcome(state="dead", code="unreadable", message=notice("unreadable", "en"))
+"""How an event ends whose stored form this release can't read: it must not keep the ones behind it waiting."""
+
+
 def decode(body: bytes) -> Route:
-    """Return a stored route; fields that a newer release added are passed over. Raises `msgspec.ValidationError`."""
+    """Return a stored route; fields that a newer release added are passed over. Raises `msgspec.DecodeError`."""
     return _DECODER.decode(body)
