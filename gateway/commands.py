@@ -35,7 +35,7 @@ class Command:
 def parse_command(text: str) -> Command | None:
     """Return the command that `text` is, or None."""
     stripped = text.strip()
-    if not stripped.startswith(("/", "／")) or not stripped[1:].strip():
+    if not stripped.startswith(("/", "／")) or not stripped[1:] or stripped[1].isspace():
         return None
     word, *rest = stripped[1:].split(maxsplit=1)
     name = NAMES.get(word.lower())

@@ -26,6 +26,7 @@ from gateway.notices import NOTICES, notice
         ("/newspaper", None),
         ("/etc/passwd", None),
         ("/", None),
+        ("/ new", None),
         ("／ ", None),
         ("please /stop", None),
         ("", None),
