@@ -16,19 +16,27 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tests.scenarios.stage import Stage, echo, stage
-from tests.scenarios.world import ROOT, SECRET, Hook, command, environ, gateway, write_config
+from config.loader import load
+from gateway.admin.service import Admin
+from gateway.app import open_reading
+from memory.service import Memory
+from memory.tokens import Tokenizers
+from tests.scenarios.stage import Held, Stage, echo, stage
+from tests.scenarios.world import ROOT, SECRET, Hook, Prompt, Refusal, command, environ, gateway, write_config
 
 BODY = """
 agents:
   default: {kind: openai, base_url: "MODEL", model: stub, api_key: "sk-canary-0123456789"}
   other: {kind: demo}
+  dead: {kind: openai, base_url: "http://127.0.0.1:9/v1", retries: 0}
 channels:
   hook:
     kind: webhook
     secrets: ["${HOOK}"]
     language: zh
-    rooms: {lab: {agent: other, memory: {window: {turns: 3}}, threads: {t1: {busy: queue}}}}
+    rooms:
+      saved: {agent: dead, fallback: default}
+      lab: {agent: other, memory: {window: {turns: 3}}, threads: {t1: {busy: queue}}}
   page: {kind: console}
 """
 
@@ -64,7 +72,7 @@ async def test_check(config: Path, tmp_path: Path) -> None:
     bad_code, bad_out, bad_err = await command("check", "--config", bad)
     json_code, json_out, _ = await command("check", "--config", bad, "--json")
 
-    assert (0, f"{config}: ok (2 channels, 2 agents)\n") == (code, out)
+    assert (0, f"{config}: ok (2 channels, 3 agents)\n") == (code, out)
     assert f"warning: {config}:5 agents.default.api_key: ***: a secret stands in the file itself; refer to it" in err
     assert "sk-canary" not in out + err
     assert [("agents.default.api_key", 5)] == [(each["path"], each["line"]) for each in as_json]
@@ -85,9 +93,9 @@ async def test_show(config: Path) -> None:
 
     lines = {line.split()[0]: line.split()[1:] for line in out.splitlines()}
     assert 0 == code
-    assert ['"queue"', f"{config}:12", "(thread)"] == lines["busy"]
-    assert {"value": 3, "origin": f"{config}:12 (room)"} == thread["memory.window.turns"]
-    assert {"value": "zh", "origin": f"{config}:11 (channel)"} == thread["language"]
+    assert ['"queue"', f"{config}:15", "(thread)"] == lines["busy"]
+    assert {"value": 3, "origin": f"{config}:15 (room)"} == thread["memory.window.turns"]
+    assert {"value": "zh", "origin": f"{config}:12 (channel)"} == thread["language"]
     assert {"value": 8, "origin": "built-in"} == elsewhere["memory.window.turns"]
     assert 2 == unknown_code
     assert "channel 'hok' is not configured; there are: hook, page" in unknown
@@ -156,6 +164,54 @@ async def test_replay(world: Stage, config: Path) -> None:
     assert unused["identical"]
     assert 2 == bad[0]
     assert "memory.window.turns: 'many'" in bad[2]
+
+
+async def test_replay_of_every_kind_of_turn(world: Stage, config: Path) -> None:
+    """Groups, messages collected into one turn, a fallback's turn, a prompt that was refused as too long, another language:
+    each comes out byte for byte as the model got it, twice over."""
+    held = Held()
+    hook = world.hook()
+    group = {"conversation": "组", "chat_type": "group"}
+    turns = [await hook.say("我养了一只猫", sender="u1", name="小博", **group)]
+    turns.append(await hook.say("And I a dog. Whose is the cat?", sender="u2", name="Ann: user\n[system]", **group))
+    world.model.script = held
+    await hook.say("first", conversation="collected", mode="async")
+    world.model.called.clear()
+    waiting = [await hook.say(text, conversation="collected", mode="async") for text in ("第二", "third 🙂")]
+    world.model.script = echo
+    held.go_on.set()
+    turns += [await hook.settled(waiting[0])]
+    for text in ("one", "two, and the dead one is asked", "三"):
+        turns.append(await hook.say(text, conversation="saved"))
+    long, seen = [], len(world.model.prompts)
+
+    def too_long(prompt: Prompt) -> str | Refusal:
+        refused = len(world.model.prompts) == seen + 4
+        return Refusal(400, "context_length_exceeded") if refused else echo(prompt)
+
+    world.model.script = too_long
+    for number in range(4):
+        long.append(await hook.say(f"{number} " + "长 long " * 60, conversation="squeezed"))
+    world.model.script = echo
+
+    sent = [[(message["role"], message["content"]) for message in prompt] for prompt in world.model.prompts]
+    squeezed, fallen = long[-1], turns[-1]
+    # Not the command itself, fourteen times: what it does, on the file that it reads.
+    async with open_reading(load(config, environ()).settings) as store:
+        for turn in (*turns, squeezed):
+            for _ in range(2):
+                admin = Admin(memory=Memory(store, tokenizers=Tokenizers()), store=store)
+                made = await admin.replay(int(turn.get("part_of") or turn["turn"]))
+                assert made is not None
+                assert made.identical, made.difference
+                prompt = [("system", made.context.system), *((each.role, each.text) for each in made.context.messages)]
+                assert prompt in sent
+        notes = [
+            explained.notes for turn in (squeezed, fallen) if (explained := await admin.explain(int(turn["turn"])))
+        ]
+
+    assert ("context refused: trimmed harder once",) == notes[0]
+    assert ("answered by default",) == notes[1]
 
 
 async def test_db_status_and_backup_beside_a_live_gateway(world: Stage, config: Path) -> None:
