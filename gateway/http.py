@@ -21,11 +21,12 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from adapters.base import Intake, TurnView
 from adapters.errors import AdapterFault
-from adapters.problems import CONTENT_TYPE, Problem, as_problem
+from adapters.problems import CONTENT_TYPE, Problem, as_problem, unavailable
 from adapters.sse import CLOSING, follow, last_event_id
 from config.settings import ServerSettings
-from gateway.errors import CannotListen
+from gateway.errors import CannotListen, StoreBusy
 from gateway.proxies import client_ip, networks
+from memory.errors import StoreUnavailable
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +34,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 _LARGEST_BODY = 16 * 1024 * 1024  # the bound of every channel's own, smaller limit
 _REFUSED_BODY_S = 1.0  # a refused body is read away this long, so that its sender hears the refusal and not a reset
+_AWAY_S = 2.0
 _OPENAPI = Path(__file__).with_name("openapi.json").read_bytes()
 _SECURITY_HEADERS = {
     "Cache-Control": "no-store",
@@ -154,6 +156,9 @@ class HttpServer:
                 logger.warning(
                     "request refused", extra={"path": request.path, "status": problem.status}, exc_info=fault
                 )
+        except (StoreBusy, StoreUnavailable) as fault:
+            logger.warning("store away", extra={"path": request.path}, exc_info=fault)
+            problem = unavailable("the gateway can't look at its store now; come again later", retry_after_s=_AWAY_S)
         except web.HTTPException as exc:
             problem = _from_aiohttp(exc)
         except web.RequestPayloadError:

@@ -17,6 +17,7 @@ import msgspec
 
 from adapters.base import TERMINAL, InboundEvent, MessageEvent, StreamEvent, TurnStatus, TurnView
 from adapters.errors import Conflict, Overloaded, UnknownTurn
+from config.channels.base import RoomSettings
 from config.loader import Configuration
 from gateway.admission import Verdict, admit
 from gateway.commands import parse_command
@@ -25,11 +26,15 @@ from gateway.hot.base import RateLimits, Streams
 from gateway.inbox.base import Event, Inbox, NewEvent, Outbox, Outcome
 from gateway.people import People
 from gateway.routing import encode, route
+from memory.errors import StoreUnavailable
 from memory.ids import Ids, now_ms
 
 logger = logging.getLogger(__name__)
 
 ID_BITS = 63
+
+RETRY_AFTER_S = 2.0
+"""What senders are told to wait while the memory store is away."""
 
 
 class Intake:
@@ -69,45 +74,48 @@ class Intake:
         self._poll_s = poll_s
 
     async def accept(self, event: InboundEvent, *, fingerprint: str | None = None) -> TurnView:
-        new, lane, verdict = await self._decide(event, fingerprint)
         try:
-            accepted = await self._inbox.accept(new, lane=lane, dedupe_ids=event.dedupe_ids)
+            return await self._accept(event, fingerprint)
         except StoreBusy as busy:
             raise Overloaded(str(busy), retry_after_s=busy.retry_after_s) from busy
+        except StoreUnavailable as fault:
+            raise Overloaded(str(fault), retry_after_s=RETRY_AFTER_S) from fault
+
+    async def _accept(self, event: InboundEvent, fingerprint: str | None) -> TurnView:
+        new, lane, verdict = await self._decide(event, fingerprint)
+        fresh = False
+        try:
+            accepted = await self._inbox.accept(new, lane=lane, dedupe_ids=event.dedupe_ids)
+            fresh = accepted.verdict == "accepted"
+        finally:
+            if not fresh and _counts(event, verdict):
+                self._limits.take_back(_limit_key(event), now=time.monotonic())
         stored = accepted.event
-        if accepted.verdict != "accepted":
-            if stored.fingerprint != fingerprint:
-                raise Conflict("this message id came before with another body; give a new message a new id")
-            return msgspec.structs.replace(await self._view(stored), token=stored.token, duplicate=True)
-        if isinstance(event, MessageEvent):
-            self._limits.count(_limit_key(event), now=time.monotonic())
-        if stored.kind == "control" and stored.outcome is None:
+        if stored.fingerprint != fingerprint:
+            raise Conflict("this message id came before with another body; give a new message a new id")
+        pending = stored.kind == "control" and stored.outcome is None
+        if pending:  # new, or applying it failed when it was
             await self._act(stored)
             stored = await self._inbox.event(stored.id) or stored
-        if stored.outcome is None:
-            self._arrived(stored)
-        else:
+        if stored.outcome is not None and (fresh or pending):
             self._ended_at_once(event.channel, stored.outcome.state, stored.outcome.rule or verdict.rule)
-        return msgspec.structs.replace(await self._view(stored), token=stored.token)
+        elif fresh:
+            self._arrived(stored)
+        return msgspec.structs.replace(await self._view(stored), token=stored.token, duplicate=not fresh)
 
     async def _decide(self, event: InboundEvent, fingerprint: str | None) -> tuple[NewEvent, str, Verdict]:
         configuration = self._configuration()
         if event.channel not in configuration.settings.channels:
             raise Overloaded(f"channel {event.channel!r} was removed while this came in", retry_after_s=1)
         settings = configuration.effective(event.channel, event.room, event.thread)
-        message = isinstance(event, MessageEvent)
-        command = parse_command(event.text) if isinstance(event, MessageEvent) else None
-        over = message and not self._limits.allows(
-            _limit_key(event), per_minute=settings.limits.per_minute, now=time.monotonic()
-        )
-        verdict = admit(event, settings, known_command=command is not None, over_limit=over)
         chosen = await self._people.chosen_agent(event) if settings.agents else None
+        verdict = self._admit(event, settings)
         routed = route(
             event, configuration=configuration, chosen_agent=chosen, rule=verdict.rule, refused=verdict.refused
         )
         if verdict.rule == "rate_limited" and not self._may_complain(event):
             verdict = Verdict("ignore", verdict.rule)
-        control = verdict.action in ("observe", "apply") or (command is not None and command.name == "stop")
+        control = verdict.action in ("observe", "apply") or _stops(event)
         new = NewEvent(
             id=self._ids.next(),
             channel=event.channel,
@@ -120,6 +128,16 @@ class Intake:
             outcome=Outcome(state="ignored", rule=verdict.rule) if verdict.action == "ignore" else None,
         )
         return new, routed.lane, verdict
+
+    def _admit(self, event: InboundEvent, settings: RoomSettings) -> Verdict:
+        """Admit the event and count it, in one go: of messages that come at once only as many pass as may."""
+        who, now = _limit_key(event), time.monotonic()
+        allowed = _stops(event) or self._limits.allows(who, per_minute=settings.limits.per_minute, now=now)
+        command = isinstance(event, MessageEvent) and parse_command(event.text) is not None
+        verdict = admit(event, settings, known_command=command, over_limit=not allowed)
+        if _counts(event, verdict):
+            self._limits.count(who, now=now)
+        return verdict
 
     def _may_complain(self, event: InboundEvent) -> bool:
         """One notice a minute: answering a flood message by message would be a flood of our own."""
@@ -168,7 +186,10 @@ class Intake:
                             return
                         continue
                     # Nothing came for a while: perhaps the turn ran elsewhere. The row tells.
-                    view = await self._view(await self._inbox.event(event.id) or event)
+                    try:
+                        view = await self._view(await self._inbox.event(event.id) or event)
+                    except StoreBusy:
+                        continue
                     if view.status in TERMINAL:
                         break
         text = (view.reply or {}).get("text", "")
@@ -178,7 +199,10 @@ class Intake:
 
     async def ended(self, turn_id: int) -> None:
         """Tell the readers of a turn's events that it has ended, and count how long it took."""
-        self.settled(await self._inbox.turn_events(turn_id), await self._outbox.reply(turn_id))
+        try:
+            self.settled(await self._inbox.turn_events(turn_id), await self._outbox.reply(turn_id))
+        except StoreBusy:
+            logger.warning("end of a turn not told; its readers look for themselves", exc_info=True)
 
     def settled(self, events: Sequence[Event], text: str | None) -> None:
         """As `ended`, for events that are at hand as they ended, with their reply's text."""
@@ -220,6 +244,17 @@ def view_of(event: Event, text: str | None) -> TurnView:
 def closing(view: TurnView) -> tuple[str, bytes]:
     """Return the name and data of the event that ends a stream."""
     return ("failed" if view.status in ("failed", "dead") else "done"), msgspec.json.encode(view)
+
+
+def _stops(event: InboundEvent) -> bool:
+    """Whether this is `/stop`: it acts at once, whatever else its speaker has sent."""
+    command = parse_command(event.text) if isinstance(event, MessageEvent) else None
+    return command is not None and command.name == "stop"
+
+
+def _counts(event: InboundEvent, verdict: Verdict) -> bool:
+    """Whether the event counts for its speaker's limit: what asks for an answer does, not what people say to each other."""
+    return verdict.action in ("answer", "refuse") and not _stops(event)
 
 
 def _limit_key(event: InboundEvent) -> str:

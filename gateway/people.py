@@ -1,6 +1,7 @@
 """Who a sender is: from platform account to person, and the agent a person has chosen for a conversation.
 
-Both are rows of the store with a bounded cache before them: asked for at every message, changed hardly ever.
+Both are rows of the store. Persons have a bounded cache before them: asked for at every message, and they never change. A
+choice has none: another instance may have stored a newer one, and it is looked up only where an admin allows to choose.
 """
 
 from __future__ import annotations
@@ -12,17 +13,14 @@ from memory.base import Identity, Store
 from memory.ids import now_ms
 from memory.key import ConversationKey
 
-ChoiceKey = tuple[str, str, str, str]
-
 
 class People:
-    """Reads through two caches of `bound` entries each."""
+    """Remembers `bound` persons."""
 
     def __init__(self, store: Store, bound: int = 20_000) -> None:
         self._store = store
         self._bound = bound
         self._persons: OrderedDict[Identity, int] = OrderedDict()
-        self._choices: OrderedDict[ChoiceKey, str | None] = OrderedDict()
 
     async def person(self, sender: Sender, *, kind: str) -> int | None:
         """Return the sender's person; None when the platform does not vouch for the sender: no personal memory then."""
@@ -39,22 +37,11 @@ class People:
 
     async def chosen_agent(self, event: InboundEvent) -> str | None:
         """Return the agent the sender has chosen in this conversation; None: none."""
-        key = _key(event)
-        choice = key.columns()[:4]
-        if choice not in self._choices:
-            self._remember(choice, await self._store.chosen_agent(key))
-        return self._choices[choice]
+        return await self._store.chosen_agent(_key(event))
 
     async def choose_agent(self, event: InboundEvent, agent: str | None) -> None:
         """Keep the sender's choice for this conversation."""
-        key = _key(event)
-        await self._store.choose_agent(key, agent, now_ms=now_ms())
-        self._remember(key.columns()[:4], agent)
-
-    def _remember(self, choice: ChoiceKey, agent: str | None) -> None:
-        self._choices[choice] = agent
-        if len(self._choices) > self._bound:
-            self._choices.popitem(last=False)
+        await self._store.choose_agent(_key(event), agent, now_ms=now_ms())
 
 
 def _key(event: InboundEvent) -> ConversationKey:

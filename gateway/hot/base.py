@@ -49,3 +49,7 @@ class RateLimits(Protocol):
     def count(self, who: str, *, now: float) -> None:
         """Count one act of `who`."""
         ...
+
+    def take_back(self, who: str, *, now: float) -> None:
+        """Count one less: the act counted a moment ago was none."""
+        ...

@@ -143,8 +143,14 @@ class ProcessRateLimits:
         return count + ceil(before * (1 - now % 60 / 60)) < per_minute
 
     def count(self, who: str, *, now: float) -> None:
+        self._add(who, 1, now=now)
+
+    def take_back(self, who: str, *, now: float) -> None:
+        self._add(who, -1, now=now)
+
+    def _add(self, who: str, acts: int, *, now: float) -> None:
         minute, count, before = self._minute(who, now)
-        self._counts[who] = (minute, count + 1, before)
+        self._counts[who] = (minute, max(0, count + acts), before)
         self._counts.move_to_end(who)
         while len(self._counts) > self._bound:
             self._counts.popitem(last=False)

@@ -15,8 +15,9 @@ import pytest
 from aiohttp import web
 
 from config.settings import ServerSettings
-from gateway.errors import CannotListen
+from gateway.errors import CannotListen, StoreBusy
 from gateway.http import Readiness
+from memory.errors import StoreUnavailable
 from tests.fakes import FakeIntake
 from tests.serving import SECRET, message, serving, signed, webhook
 
@@ -77,6 +78,19 @@ async def test_a_channel_being_swapped_asks_to_come_again(client: aiohttp.Client
 
     assert (503, "unavailable", "1") == (swapped["status"], swapped["code"], response.headers["Retry-After"])
     assert 200 == again.status
+
+
+@pytest.mark.parametrize(
+    "failure", [StoreBusy("host=db.internal", retry_after_s=9), StoreUnavailable("host=db.internal")]
+)
+async def test_a_store_that_is_away_asks_to_come_again(client: aiohttp.ClientSession, failure: Exception) -> None:
+    """Looking at a turn or a ledger while the database restarts is no fault of ours to report: 503, without its address."""
+    async with serving(FakeIntake(), {"shop": Echo(failure=failure)}) as url:
+        response = await client.post(f"{url}/channels/shop")
+        away = await problem(response)
+
+    assert (503, "unavailable", "2") == (away["status"], away["code"], response.headers["Retry-After"])
+    assert "db.internal" not in str(away)
 
 
 @pytest.mark.parametrize(

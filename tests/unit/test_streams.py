@@ -190,3 +190,17 @@ def test_limits_are_bounded() -> None:
         limits.count(str(number), now=0)
 
     assert 10 == len(limits._counts)
+
+
+def test_what_was_no_act_is_taken_back() -> None:
+    """A repeat, counted before it was known to be one, leaves the count as it was; never below nothing."""
+    limits = ProcessRateLimits()
+    limits.count("a", now=1)
+    limits.count("a", now=2)
+    limits.take_back("a", now=2)
+    limits.take_back("b", now=2)
+
+    assert limits.allows("a", per_minute=2, now=3)
+    assert not limits.allows("a", per_minute=1, now=3)
+    limits.count("b", now=3)
+    assert not limits.allows("b", per_minute=1, now=3)

@@ -1,0 +1,227 @@
+"""The way in: what counts for a limit, what acts at once, and what a sender is told while a store is away."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.base import DeleteEvent, MessageEvent, Sender
+from adapters.errors import Conflict, Overloaded
+from config.loader import load
+from gateway.errors import StoreBusy
+from gateway.hot.process import ProcessRateLimits, ProcessStreams
+from gateway.inbox.base import Event, Outcome
+from gateway.inbox.sqlite import SqliteInbox
+from gateway.intake import Intake
+from gateway.people import People
+from gateway.routing import decode
+from memory.errors import StoreUnavailable
+from memory.ids import Ids
+from memory.stores.sqlite import SqliteStore
+
+SETTINGS = """\
+agents: {default: {}, other: {}}
+channels:
+  web:
+    kind: webhook
+    secrets: ["whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="]
+    trigger: [mention, command]
+    limits: {per_minute: 3}
+    rooms: {choice: {agents: [other]}, talk: {observe: true}}
+"""
+
+
+@dataclass
+class Way:
+    """An intake on real queues. `act` is what happens to control events; what else came of events is in the lists."""
+
+    intake: Intake
+    inbox: SqliteInbox
+    store: SqliteStore
+    opened: AsyncExitStack
+    act: Callable[[Event], Awaitable[None]]
+    ended: list[tuple[str, str]] = field(default_factory=list)
+    arrived: list[int] = field(default_factory=list)
+    number: int = 0
+
+    def said(self, text: str = "@bot hi", *, user: str = "u1", room: str = "r", **fields: Any) -> MessageEvent:
+        self.number += 1
+        return MessageEvent(
+            channel="web",
+            room=room,
+            chat_type="group",
+            sender=Sender(user=user, tenant="web", account=user),
+            mentions_bot=text.startswith("@bot"),
+            message_id=f"m{self.number}",
+            text=text,
+            **{"dedupe_ids": (f"{user}:m{self.number}",)} | fields,
+        )
+
+    async def say(self, text: str = "@bot hi", **fields: Any) -> tuple[str, str | None]:
+        """Return the new turn's status and rule."""
+        view = await self.intake.accept(self.said(text, **fields))
+        return view.status, view.rule
+
+    async def apply(self, event: Event) -> None:
+        """Give a control event its end, as the gateway's control does."""
+        await self.inbox.finish([event.id], Outcome(state="applied", rule="done"), lane=event.lane, fence=None)
+
+
+@pytest.fixture
+async def way(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Way]:
+    queue = {"accept_max": 1000} | getattr(request, "param", {})
+    (tmp_path / "my.yaml").write_text(SETTINGS, "utf-8")
+    configuration = load(tmp_path / "my.yaml", {})
+    write_turn, ids = asyncio.Lock(), Ids(1)
+    async with AsyncExitStack() as opened:
+        store = await opened.enter_async_context(
+            SqliteStore(tmp_path / "s.db", ids=ids, write_turn=write_turn, timeout_s=10)
+        )
+        inbox = await opened.enter_async_context(
+            SqliteInbox(tmp_path / "s.db", write_turn=write_turn, timeout_s=10, lease_s=30, poll_s=0.05, **queue)
+        )
+
+        async def act(event: Event) -> None:
+            await made.act(event)
+
+        intake = Intake(
+            inbox=inbox,
+            outbox=inbox,
+            streams=ProcessStreams(),
+            limits=ProcessRateLimits(),
+            people=People(store),
+            ids=ids,
+            configuration=lambda: configuration,
+            act=act,
+            arrived=lambda event: made.arrived.append(event.id),
+            ended_at_once=lambda channel, outcome, rule: made.ended.append((outcome, rule)),
+            delivered=lambda channel, seconds: None,
+            poll_s=0.05,
+        )
+        made = Way(intake=intake, inbox=inbox, store=store, opened=opened, act=act)
+        made.act = made.apply
+        yield made
+
+
+class TestLimits:
+    """At most so many questions a minute from one person; a notice once, then silence."""
+
+    async def test_messages_sent_at_once_are_counted_one_by_one(self, way: Way) -> None:
+        """Ten messages in the same moment: as many pass as would one after the other (C24)."""
+        told = await asyncio.gather(*(way.say() for _ in range(10)))
+
+        assert 3 == [status for status, _ in told].count("accepted") - 1, "three questions and one that gets the notice"
+        assert [("ignored", "rate_limited")] * 6 == [view for view in told if view[0] == "ignored"]
+
+    async def test_talk_between_people_does_not_count(self, way: Way) -> None:
+        """Who chatted with the others may still ask the bot, whether it listens (`observe`) or not."""
+        for number in range(10):
+            await way.say(f"lunch? 吃饭吗 {number}", room="talk" if number % 2 else "r")
+
+        assert ("accepted", None) == await way.say()
+
+    async def test_stop_works_beyond_the_limit(self, way: Way) -> None:
+        """The one who has asked too much can still stop what runs."""
+        for _ in range(6):
+            await way.say()
+
+        assert ("applied", "done") == await way.say("/stop")
+        assert ("ignored", "rate_limited") == await way.say()
+
+    async def test_repeats_do_not_count(self, way: Way) -> None:
+        """A platform that delivers the same message ten times has used up one."""
+        again = way.said()
+        for _ in range(10):
+            await way.intake.accept(again)
+
+        assert [("accepted", None)] * 2 == [await way.say(), await way.say()]
+
+    @pytest.mark.parametrize("way", [{"accept_max": 2}], indirect=True)
+    async def test_what_could_not_be_stored_does_not_count(self, way: Way) -> None:
+        """Retries while the queue is full are not held against their sender."""
+        assert [("accepted", None)] * 2 == [await way.say(), await way.say()]
+        for _ in range(5):
+            with pytest.raises(Overloaded):
+                await way.say()
+        (claim,) = await way.inbox.claim(1)
+        await way.inbox.start(way.arrived, turn_id=way.arrived[0], lane=claim.lane, fence=claim.fence)
+
+        await way.say()
+        (newest,) = (await way.inbox.waiting(claim.lane))[2:]
+        assert not decode(newest.body).refused
+
+
+class TestControl:
+    """What acts at once is applied, or is applied when it comes again."""
+
+    @pytest.mark.parametrize(
+        "fault", [StoreUnavailable("away"), StoreBusy("away", retry_after_s=1)], ids=["store", "queue"]
+    )
+    async def test_one_that_could_not_be_applied_is_applied_when_it_comes_again(
+        self, way: Way, fault: Exception
+    ) -> None:
+        """The sender is asked to come again, and its repeat is no mere duplicate: it ends applied, and counts once."""
+        faults = [fault]
+
+        async def act(event: Event) -> None:
+            if faults:
+                raise faults.pop()
+            await way.apply(event)
+
+        way.act = act
+        deletion = DeleteEvent(
+            channel="web", room="r", chat_type="group", sender=Sender(user="u1", tenant="web", account="u1"),
+            dedupe_ids=("u1:d1",), message_id="m1",
+        )  # fmt: skip
+        with pytest.raises(Overloaded):
+            await way.intake.accept(deletion)
+        views = [await way.intake.accept(deletion) for _ in range(2)]
+
+        assert [("applied", True)] * 2 == [(view.status, view.duplicate) for view in views]
+        assert [("applied", "done")] == way.ended
+        assert [] == way.arrived
+
+    async def test_a_repeat_with_another_body_applies_nothing(self, way: Way) -> None:
+        """Another body under a known id is refused before anything is done."""
+        stop = way.said("/stop")
+        await way.intake.accept(stop, fingerprint="a")
+        with pytest.raises(Conflict):
+            await way.intake.accept(stop, fingerprint="b")
+
+        assert [("applied", "done")] == way.ended
+
+
+class TestStoreAway:
+    """A store that is away is said in the edge's own words, and takes nothing with it."""
+
+    async def test_a_choice_that_cannot_be_read_asks_to_come_again(self, way: Way) -> None:
+        """Which agent answers is part of the key: it is not guessed."""
+        await way.opened.aclose()
+        with pytest.raises(Overloaded) as caught:
+            await way.say(room="choice")
+
+        assert caught.value.retry_after_s > 0
+
+    async def test_the_end_of_a_turn_can_be_told_later(self, way: Way) -> None:
+        """Delivery reports an end at the moment in which the queue goes away: nobody dies of it."""
+        view = await way.intake.accept(way.said())
+        await way.opened.aclose()
+
+        await way.intake.ended(int(view.turn))
+
+
+async def test_a_choice_made_elsewhere_counts_at_once(way: Way) -> None:
+    """Another instance on the same store has taken /agent: the next message here goes to that agent (B18)."""
+    first = way.said(room="choice")
+    await way.intake.accept(first)
+    await People(way.store).choose_agent(first, "other")
+    await way.intake.accept(way.said(room="choice"))
+
+    lanes = [claim.lane for claim in await way.inbox.claim(9)]
+    assert ["default", "other"] == sorted(lane.rpartition(":")[2] for lane in lanes)
