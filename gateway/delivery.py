@@ -71,10 +71,11 @@ class Delivery:
         seen = 0
         async with asyncio.TaskGroup() as sends:
             while True:
-                draining = self._draining.is_set()
+                draining, free = self._draining.is_set(), self._most - self._sending
                 try:
-                    chunks = await self._outbox.due(now_ms=now_ms(), limit=max(self._most - self._sending, 0))
-                    due_ms = None if chunks else await self._outbox.next_due_ms()
+                    chunks = await self._outbox.due(now_ms=now_ms(), limit=free) if free else []
+                    # With all hands full the next look is when a send has ended, however long something has been due.
+                    due_ms = await self._outbox.next_due_ms() if free and not chunks else None
                 except StoreBusy:
                     logger.warning("outbox unavailable", exc_info=True)
                     if draining:

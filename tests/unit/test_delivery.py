@@ -91,7 +91,7 @@ async def reply(box: SqliteInbox, room: str, text: str) -> int:
 
 
 async def deliver(
-    box: SqliteInbox, platform: Platform | None, turns: list[int], *, attempts: int = 3
+    box: SqliteInbox, platform: Platform | None, turns: list[int], *, attempts: int = 3, most: int = 50
 ) -> dict[int, Outcome]:
     """Run a delivery until the turns have ended; return how."""
     ended: list[int] = []
@@ -103,7 +103,7 @@ async def deliver(
             all_ended.set()
 
     delivery = Delivery(
-        box, box, lambda name: platform, note, send_s=0.05, attempts=attempts, first_wait_s=0.01, most=50
+        box, box, lambda name: platform, note, send_s=0.05, attempts=attempts, first_wait_s=0.01, most=most
     )
     async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
         tasks.create_task(delivery.run())
@@ -149,6 +149,27 @@ async def test_a_wait_binds_the_room_that_asked(box: SqliteInbox) -> None:
 
     assert [("fast", "y"), ("slow", "x")] == platform.got
     assert {"answered"} == {outcome.state for outcome in outcomes.values()}
+
+
+async def test_full_hands_look_for_nothing_more(tmp_path: Path) -> None:
+    """While as many sends are under way as may be, the outbox is left in peace, whatever is due in it."""
+
+    class Counted(SqliteInbox):
+        looks = 0
+
+        async def next_due_ms(self) -> int | None:
+            self.looks += 1
+            return await super().next_due_ms()
+
+    async with Counted(
+        tmp_path / "q.db", write_turn=asyncio.Lock(), timeout_s=10, lease_s=30, poll_s=5, accept_max=1000
+    ) as box:
+        turns = [await reply(box, f"r{n}", "x") for n in range(6)]
+        platform = Platform(lambda room, text, tried: TimeoutError())
+        outcomes = await deliver(box, platform, turns, most=2)
+
+        assert {"answered"} == {outcome.state for outcome in outcomes.values()}
+        assert box.looks < 40
 
 
 async def test_a_refusal_is_final(box: SqliteInbox) -> None:
