@@ -33,16 +33,10 @@ class Health:
         self.stopping = False
 
     async def check(self) -> Readiness:
-        """Look at every part, each within `timeout_s`; an agent has its `connect_s` besides."""
-        checks = {"store": await self._store_state()}
-        lag_s = None
-        try:
-            oldest = (await self._inbox.stats()).oldest_waiting_ms
-            lag_s = None if oldest is None else max(0, now_ms() - oldest) / 1000
-            checks["queue"] = "ok"
-        except StoreBusy as fault:
-            checks["queue"] = str(fault)
-        agents = {f"agent {name}": state for name, state in (await self._agents()).items()}
+        """Look at every part, all at once and each within `timeout_s`; an agent has its `connect_s` besides."""
+        store, (queue, lag_s), found = await asyncio.gather(self._store_state(), self._queue_state(), self._agents())
+        checks = {"store": store, "queue": queue}
+        agents = {f"agent {name}": state for name, state in found.items()}
         channels = {f"channel {name}": failure or "ok" for name, failure in self._live.channels().items()}
         down = all(state != "ok" for state in agents.values())
         ready = not self.stopping and not down and checks["store"] == checks["queue"] == "ok"
@@ -56,6 +50,14 @@ class Health:
         except (StoreUnavailable, TimeoutError) as fault:
             return str(fault) or "no answer in time"
         return "ok"
+
+    async def _queue_state(self) -> tuple[str, float | None]:
+        """Return how the queue is, and the age of what waits longest."""
+        try:
+            oldest = (await self._inbox.stats()).oldest_waiting_ms
+        except StoreBusy as fault:
+            return str(fault), None
+        return "ok", None if oldest is None else max(0, now_ms() - oldest) / 1000
 
     async def _agents(self) -> dict[str, str]:
         agents = self._live.agents()

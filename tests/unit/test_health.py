@@ -1,0 +1,163 @@
+"""Readiness: each part by name, each within its time, and traffic only where somebody can answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from config.loader import load
+from config.settings import AgentSettings
+from gateway.agent import Caller, Done
+from gateway.errors import AgentRefused, AgentUnavailable
+from gateway.health import Health
+from gateway.inbox.base import NewEvent
+from gateway.inbox.sqlite import SqliteInbox
+from gateway.live import Live, MadeAgent
+from memory.base import Context
+from memory.ids import Ids, now_ms
+from memory.stores.sqlite import SqliteStore
+from tests.fakes import FakeIntake
+from tests.scenarios.world import locked
+
+
+class Service:
+    """A model's service that answers a probe as it is told; counts how often it was asked."""
+
+    reports_lookups = False
+
+    def __init__(self) -> None:
+        self.fault: Exception | None = None
+        self.hangs = False
+        self.asked = 0
+
+    async def answer(self, context: Context, *, caller: Caller, deadline: float) -> AsyncGenerator[Done, None]:
+        yield Done(finish="stop")
+
+    async def probe(self) -> None:
+        self.asked += 1
+        if self.hangs:
+            await asyncio.Event().wait()
+        if self.fault is not None:
+            raise self.fault
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+class House:
+    """A health over real stores and two services, `good` and `other`."""
+
+    def __init__(self, health: Health, inbox: SqliteInbox, services: dict[str, Service], path: Path) -> None:
+        self.health = health
+        self.inbox = inbox
+        self.services = services
+        self.path = path
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    async with opened(tmp_path) as house:
+        yield house
+
+
+@asynccontextmanager
+async def opened(folder: Path) -> AsyncIterator[House]:
+    settings = folder / "clew.yaml"
+    settings.write_text("agents: {good: {connect_s: 0.05}, other: {connect_s: 0.05}}\ndefaults: {agent: good}")
+    services: dict[str, Service] = {}
+
+    def make(name: str, settings: AgentSettings) -> MadeAgent:
+        services[name] = Service()
+        return MadeAgent(agent=services[name], settings=settings, kind="demo", model="")
+
+    def no_channel(name: str, settings: object) -> None:
+        raise AssertionError(name)
+
+    configuration = load(settings, {})
+    live = Live(configuration, make_agent=make, make_adapter=no_channel)  # type: ignore[arg-type]
+    path, turn = folder / "c.db", asyncio.Lock()
+    async with (
+        SqliteStore(path, ids=Ids(1), write_turn=turn, timeout_s=0.2) as store,
+        SqliteInbox(path, write_turn=turn, timeout_s=0.2, lease_s=9, poll_s=0.05, accept_max=100) as inbox,
+        asyncio.TaskGroup() as tasks,
+    ):
+        await live.apply(configuration, intake=FakeIntake(), tasks=tasks)
+        yield House(Health(store=store, inbox=inbox, live=live, timeout_s=0.2), inbox, services, path)
+
+
+async def test_all_is_well(house: House) -> None:
+    """Every part is named."""
+    told = await house.health.check()
+
+    assert told.ready
+    assert {"store": "ok", "queue": "ok", "agent good": "ok", "agent other": "ok"} == told.checks
+    assert told.lag_s is None
+
+
+FAULTS: list[tuple[Callable[[Service], None], str]] = [
+    (lambda service: setattr(service, "fault", AgentUnavailable("the service is away")), "the service is away"),
+    (lambda service: setattr(service, "fault", AgentRefused("the key is wrong")), "the key is wrong"),
+    (lambda service: setattr(service, "hangs", True), "no answer in time"),
+]
+
+
+@pytest.mark.parametrize(("harm", "said"), FAULTS, ids=["away", "refused", "silent"])
+async def test_one_agent_down(harm: Callable[[Service], None], said: str, house: House) -> None:
+    """It is named with its reason; while another one works there is somebody to answer."""
+    harm(house.services["good"])
+    told = await house.health.check()
+
+    assert told.ready
+    assert said == told.checks["agent good"]
+
+
+async def test_all_agents_down(house: House) -> None:
+    """Nobody could answer: no traffic."""
+    for service in house.services.values():
+        service.fault = AgentUnavailable("away")
+
+    assert not (await house.health.check()).ready
+
+
+async def test_a_service_is_not_asked_at_every_look(house: House) -> None:
+    """Readiness is asked for every few seconds; the last answer of a service counts for a while."""
+    await asyncio.gather(*(house.health.check() for _ in range(20)))
+
+    assert [1, 1] == [service.asked for service in house.services.values()]
+
+
+async def test_a_store_that_takes_no_writes(house: House) -> None:
+    """Reading would still work; accepting would not."""
+    with locked(house.path):
+        told = await house.health.check()
+
+    assert not told.ready
+    assert "ok" != told.checks["store"]
+    assert (await house.health.check()).ready, "and it is well as soon as the store is"
+
+
+async def test_what_waits(house: House) -> None:
+    """The age of the oldest message, in seconds; a clock that went back gives 0."""
+    for age_ms in (90_000, -90_000):
+        new = NewEvent(
+            id=Ids(3).next() + age_ms, channel="c", kind="message", speaker="a", body=b"", token="t", fingerprint=None,
+            now_ms=now_ms() - age_ms,
+        )  # fmt: skip
+        await house.inbox.accept(new, lane="l", dedupe_ids=[str(age_ms)])
+    told = await house.health.check()
+
+    assert told.lag_s is not None
+    assert 90 <= told.lag_s < 150
+
+
+async def test_stopping(house: House) -> None:
+    """A gateway that drains asks for no more traffic, and says why."""
+    house.health.stopping = True
+    told = await house.health.check()
+
+    assert not told.ready
+    assert "stopping" == told.checks["gateway"]

@@ -1,0 +1,118 @@
+"""The clean-up: what has had its time goes, what is pending and what people said stays, and all of it is counted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from config.settings import RetentionSettings
+from gateway.inbox.base import NewEvent, Outcome
+from gateway.inbox.sqlite import SqliteInbox
+from gateway.metrics import Metrics
+from gateway.retention import BATCH, DAY_MS, Retention
+from memory.base import Ledger
+from memory.ids import Ids
+from memory.stores.sqlite import SqliteStore
+from tests.scenarios.world import locked
+
+NOW = 1_790_000_000_000
+
+
+_ages: dict[float, Ids] = {}
+
+
+def id_of(days: float) -> int:
+    """Return a new id that was made so many days ago: age is told by ids."""
+    return _ages.setdefault(days, Ids(len(_ages), clock=lambda: NOW - int(days * DAY_MS))).next()
+
+
+@dataclass
+class House:
+    """Both stores on one file, and the clean-up over them."""
+
+    path: Path
+    store: SqliteStore
+    inbox: SqliteInbox
+    metrics: Metrics
+    retention: Retention
+
+    async def event(self, *, days: float, ended: bool) -> int:
+        """Accept an event so many days ago; an ended one was ignored at once."""
+        new = NewEvent(
+            id=id_of(days), channel="c", kind="message", speaker="a", body=b"", token="t", fingerprint=None,
+            now_ms=NOW - int(days * DAY_MS), outcome=Outcome(state="ignored", rule="trigger") if ended else None,
+        )  # fmt: skip
+        await self.inbox.accept(new, lane=f"lane {new.id}", dedupe_ids=[str(new.id)])
+        return new.id
+
+    async def ledger(self, *, days: float) -> int:
+        turn = id_of(days)
+        ledger = Ledger(
+            turn_id=turn, scope_id=1, session_id="s", person_id=None, agent="a", revision="r",
+            now_ms=NOW - int(days * DAY_MS), tokenizer="estimate", budget={}, entries=(), failed=(), notes=(),
+            prompt_digest="", usage={},
+        )  # fmt: skip
+        await self.store.save_ledger(ledger)
+        return turn
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    path, turn, metrics, settings = tmp_path / "c.db", asyncio.Lock(), Metrics(version="1"), RetentionSettings()
+    async with (
+        SqliteStore(path, ids=Ids(1), write_turn=turn, timeout_s=0.5) as store,
+        SqliteInbox(path, write_turn=turn, timeout_s=0.5, lease_s=9, poll_s=0.05, accept_max=10_000) as inbox,
+    ):
+        retention = Retention(inbox=inbox, store=store, metrics=metrics, settings=lambda: settings)
+        yield House(path, store, inbox, metrics, retention)
+
+
+async def test_what_is_old_goes_and_what_is_pending_stays(house: House) -> None:
+    """Thirty days for finished events and ledgers; what still waits is never deleted, however old (openclaw#88005)."""
+    old, young = await house.event(days=30.1, ended=True), await house.event(days=29.9, ended=True)
+    pending = await house.event(days=400, ended=False)
+    ledgers = [await house.ledger(days=days) for days in (30.1, 29.9)]
+    deleted = await house.retention.clean(now_ms=NOW)
+
+    assert [None, True, True] == [
+        None if event is None else True for event in [await house.inbox.event(id_) for id_ in (old, young, pending)]
+    ]
+    assert [None, ledgers[1]] == [
+        None if found is None else found.turn_id for found in [await house.store.ledger(id_) for id_ in ledgers]
+    ]
+    assert 1 == deleted["ledger"]
+    rendered = house.metrics.render().decode()
+    for kind, rows in deleted.items():
+        assert f'clew_retention_deleted_total{{kind="{kind}"}} {float(rows)}' in rendered
+    assert {"queue": 0, "ledger": 0} == await house.retention.clean(now_ms=NOW), "once is enough"
+
+
+async def test_more_than_one_batch(house: House) -> None:
+    """All of it goes in one run, in small transactions."""
+    for _ in range(BATCH + 5):
+        await house.ledger(days=31)
+
+    assert BATCH + 5 == (await house.retention.clean(now_ms=NOW))["ledger"]
+
+
+async def test_an_absent_store_puts_it_off(house: House, caplog: pytest.LogCaptureFixture) -> None:
+    """The job outlives a locked database, and cleans up at its next turn."""
+    settings = RetentionSettings(every_s=0.05)
+    retention = Retention(inbox=house.inbox, store=house.store, metrics=house.metrics, settings=lambda: settings)
+    turn = await house.ledger(days=100_000)
+    with locked(house.path):
+        running = asyncio.create_task(retention.run())
+        async with asyncio.timeout(30):
+            while "clean-up put off" not in caplog.text:
+                await asyncio.sleep(0)
+    async with asyncio.timeout(30):
+        while await house.store.ledger(turn) is not None:
+            await asyncio.sleep(0)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+    assert "clew_retention_deleted_total" in house.metrics.render().decode()
