@@ -16,15 +16,15 @@ FIND_SCOPE = statement(f"""SELECT t.id, t.title, t.last_ms, t.session_id, t.carr
 
 # Another starter may create the same scope, or the other agent's, at the same moment: the first one stands.
 CREATE_SCOPE = statement(f"""WITH other AS (
-  SELECT t.id, t.last_id FROM scopes s JOIN scopes t ON t.id = coalesce(s.alias_of, s.id)
+  SELECT t.id, t.last_id, t.session_id FROM scopes s JOIN scopes t ON t.id = coalesce(s.alias_of, s.id)
   WHERE s."user" = %(user)s AND s.channel = %(channel)s AND s.conversation = %(conversation)s
     AND s.chat_type = %(chat_type)s AND s.agent <> %(agent)s AND %(agent_change)s <> 'fresh'
   ORDER BY t.last_ms DESC, t.id DESC LIMIT 1)
 INSERT INTO scopes (id, {_FIVE}, created_ms, alias_of, carry_scope_id, carry_last_id)
 SELECT %(id)s, %(user)s, %(channel)s, %(conversation)s, %(chat_type)s, %(agent)s, %(now_ms)s,
   CASE %(agent_change)s WHEN 'alias' THEN other.id END,
-  CASE %(agent_change)s WHEN 'carry' THEN other.id END,
-  CASE %(agent_change)s WHEN 'carry' THEN other.last_id END
+  CASE WHEN %(agent_change)s = 'carry' AND other.session_id IS NOT NULL THEN other.id END, -- not what was ended
+  CASE WHEN %(agent_change)s = 'carry' AND other.session_id IS NOT NULL THEN other.last_id END
 FROM (SELECT 1) one LEFT JOIN other ON true ON CONFLICT DO NOTHING""")
 
 ALIAS_TARGET = statement("SELECT coalesce(s.alias_of, s.id) FROM scopes s WHERE s.id = %(target_id)s")

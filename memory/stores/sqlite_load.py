@@ -22,7 +22,10 @@ _WINDOW = f"""SELECT {MESSAGES.select} FROM messages
 _TURN = (
     f"SELECT {MESSAGES.select} FROM messages INDEXED BY messages_turn WHERE scope_id = ? AND turn_id = ? ORDER BY id"
 )
-_CARRIED = f"SELECT {MESSAGES.select} FROM messages WHERE scope_id = ? AND id <= ? ORDER BY id DESC LIMIT {CARRIED}"
+_CARRIED = f"""SELECT {MESSAGES.select} FROM (SELECT id AS last_session, first_id FROM sessions
+    WHERE scope_id = :scope AND first_id <= :last ORDER BY first_id DESC LIMIT 1)
+  JOIN messages ON scope_id = :scope AND id BETWEEN first_id AND :last AND session_id = last_session
+  ORDER BY id DESC LIMIT {CARRIED}"""
 _OBSERVED = f"SELECT {OBSERVED.select} FROM observed WHERE scope_id = ? ORDER BY id DESC LIMIT ?"
 _SUMMARY = (
     f"""SELECT {SUMMARIES.select} FROM summaries WHERE scope_id = ? AND session_id = ? ORDER BY id DESC LIMIT 1"""
@@ -139,4 +142,5 @@ def _profile(db: sqlite3.Connection, owner: Owner, *, now_ms: int, pinned: bool,
 def _carried(db: sqlite3.Connection, head: Head) -> tuple[Message, ...]:
     if head.carry_scope_id is None or head.session_no > 1:
         return ()
-    return tuple(read_messages(db.execute(_CARRIED, (head.carry_scope_id, head.carry_last_id)))[::-1])
+    upto = {"scope": head.carry_scope_id, "last": head.carry_last_id}
+    return tuple(read_messages(db.execute(_CARRIED, upto))[::-1])

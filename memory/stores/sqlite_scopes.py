@@ -18,7 +18,7 @@ _FIND = """SELECT target.id, target.title, target.last_ms, target.session_id, ta
   FROM (SELECT coalesce(alias_of, id) AS id FROM scopes
     WHERE channel = ? AND conversation = ? AND "user" = ? AND chat_type = ? AND agent = ?) AS named
   JOIN scopes AS target ON target.id = named.id"""
-_OTHER_AGENTS = """SELECT target.id, target.last_id FROM (SELECT coalesce(alias_of, id) AS id FROM scopes
+_OTHER_AGENTS = """SELECT target.id, target.last_id, target.session_id FROM (SELECT coalesce(alias_of, id) AS id FROM scopes
     WHERE channel = ? AND conversation = ? AND "user" = ? AND chat_type = ? AND agent <> ?) AS named
   JOIN scopes AS target ON target.id = named.id ORDER BY target.last_ms DESC, target.id DESC LIMIT 1"""
 _CREATE = """INSERT INTO scopes
@@ -67,7 +67,8 @@ def create_scope(db: sqlite3.Connection, scope: Scope, *, ids: Ids, agent_change
         return found
     other = None if agent_change == "fresh" else db.execute(_OTHER_AGENTS, _place(scope)).fetchone()
     alias_of = other[0] if other and agent_change == "alias" else None
-    carried = other if other and agent_change == "carry" else (None, None)
+    carries = other and agent_change == "carry" and other[2] is not None  # talk that was ended is not carried
+    carried = other[:2] if carries else (None, None)
     db.execute(_CREATE, (ids.next(), *_place(scope), alias_of, *carried, now_ms))
     return _scope_row(scope, db.execute(_FIND, _place(scope)).fetchone())
 

@@ -186,6 +186,19 @@ class AliasContract:
         await talk(store, new.id, 1, first=200, session=rule("s-next"))
         assert () == (await store.load(wish(new.id))).carried
 
+    async def test_talk_that_was_ended_is_not_carried_over(self, store: Store) -> None:
+        """`/new` before a change of agent stands: what was left behind does not come back (openclaw#148766)."""
+        old = await opened(store)
+        await talk(store, old.id, 2)
+        await store.end_session(old.id, now_ms=NOW)
+
+        ended = await _changed(store, "carry", agent="second")
+        await talk(store, old.id, 1, first=50, session=rule("s-later"))
+        later = await _changed(store, "carry", agent="third")
+
+        assert (None, old.id) == (ended.carry_scope_id, later.carry_scope_id)
+        assert ["q50", "a50"] == texts((await store.load(wish(later.id))).carried)
+
     async def test_another_agent_continues_the_old_scope(self, store: Store) -> None:
         """`alias`: the new key goes on where the old one was."""
         old = await opened(store)
