@@ -116,7 +116,7 @@ def _candidates(loaded: Loaded, turn_id: int) -> tuple[list[Message], int, list[
 
 def names_in(loaded: Loaded) -> dict[str, str]:
     """Return the name to show for every account that may speak in the prompt."""
-    people = [(row.user, row.speaker_name) for row in loaded.carried if row.role == "user"]
+    people = [(row.user, row.speaker_name) for row in loaded.carried if row.role == "user" and row.deleted_ms is None]
     people += [(row.user, row.speaker_name) for row in loaded.window if row.role == "user"]
     people += [(row.user, row.speaker_name) for row in loaded.observed]
     people += [(row.user, row.speaker_name) for row in loaded.appended if row.role == "user"]

@@ -153,8 +153,10 @@ def _facts(loaded: Loaded, labels: Labels, *, group: bool) -> _Source:
 
 def _carried(loaded: Loaded, labels: Labels, names: dict[str, str]) -> _Source:
     items = []
+    asked = {row.turn_id for row in loaded.carried if row.role == "user"}
+    heard = {row.turn_id for row in loaded.carried if row.role == "user" and row.deleted_ms is None}
     for row in loaded.carried:
-        if row.deleted_ms is None:
+        if row.deleted_ms is None and (row.turn_id in heard or row.turn_id not in asked):
             speaker = names[row.user] if row.role == "user" else labels.agent.format(name=_shown(row.agent))
             items.append(_Item(id=row.id, text=f"[{speaker}]: {enclosed(row.text)}", version=row.version))
     return _Source(name="carried", label=labels.carried, items=items, cut=labels.cut)

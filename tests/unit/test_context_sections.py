@@ -87,11 +87,20 @@ class TestSystemBlock:
         )
 
     def test_deleted_carried_talk_stays_out(self) -> None:
-        """What was deleted with the agent before is not carried over."""
-        carried = (row(1, "user", "", 1, deleted_ms=NOW), row(2, "assistant", "hello", 1))
+        """What was deleted with the agent before is not carried over, nor is the reply, which may repeat it."""
+        carried = (
+            row(1, "assistant", "to one that is left out", 1),
+            row(2, "user", "", 2, deleted_ms=NOW),
+            row(3, "assistant", "Your PIN 1234 is noted", 2),
+            row(4, "user", "", 3, deleted_ms=NOW),
+            row(5, "user", "shoes", 3),
+            row(6, "assistant", "which?", 3),
+        )
 
-        assert "[agent helper]: hello" in prompt([], [asked(1)], carried=carried).system
-        assert "[Alice]" not in prompt([], [asked(1)], carried=carried).system
+        system = prompt([], [asked(1)], carried=carried).system
+
+        assert "[agent helper]: to one that is left out\n[Alice]: shoes\n[agent helper]: which?\n</memory>" in system
+        assert "PIN" not in system
 
 
 class TestShares:
