@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _serve(args: argparse.Namespace) -> int:
-    from gateway.app import serve  # the other verbs don't pay for it
+    from gateway.process import serve  # the other verbs don't pay for it
 
     return asyncio.run(serve(args.config, os.environ))
 

@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import random
-import signal
-import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
@@ -25,7 +22,7 @@ from adapters.webhook.adapter import WebhookAdapter
 from config.channels.base import ChannelSettings
 from config.channels.console import ConsoleSettings
 from config.channels.webhook import WebhookSettings
-from config.loader import Configuration, load
+from config.loader import Configuration
 from config.masking import secrets_of
 from config.problems import InvalidSettings
 from config.reload import watch
@@ -38,7 +35,7 @@ from gateway.asking import Asking
 from gateway.commands import parse_command
 from gateway.control import Control
 from gateway.delivery import Delivery
-from gateway.errors import BadRequest, CannotListen, StoreBusy
+from gateway.errors import BadRequest, StoreBusy
 from gateway.health import Health
 from gateway.hot.process import ProcessRateLimits, ProcessStreams
 from gateway.http import HttpChannel, HttpServer
@@ -54,7 +51,7 @@ from gateway.responder import Responder
 from gateway.retention import Retention
 from gateway.routing import decode, place_of
 from memory.base import Store
-from memory.errors import MemoryFault, StoreUnavailable
+from memory.errors import StoreUnavailable
 from memory.ids import Ids, now_ms
 from memory.service import Memory
 from memory.stores.lock import StoreLock
@@ -68,7 +65,6 @@ VERSION = "0.1.0"
 READ_AT_START = ("server", "storage", "redis", "database", "queue")
 """Sections whose change waits for the next start."""
 
-CANNOT_RUN = (CannotListen, MemoryFault, StoreBusy, OSError)
 """What keeps a gateway from starting or going on, and is told in one sentence."""
 
 
@@ -454,80 +450,3 @@ def address(host: str, port: int) -> str:
     """Return the URL under which this machine reaches what listens on `host`."""
     shown = "127.0.0.1" if host in ("0.0.0.0", "::", "") else f"[{host}]" if ":" in host else host  # noqa: S104
     return f"http://{shown}:{port}"
-
-
-async def serve(path: Path, environ: Mapping[str, str]) -> int:
-    """Run the gateway as a process: logs to standard error, the ready line to standard output, stop by signal.
-
-    Returns the exit code: 0 after an orderly end, 1 when it could not start. Raises `InvalidSettings`.
-    """
-    configuration = load(path, environ)
-    mask = logs.configure(configuration.settings.server.log_level, secrets=secrets_of(configuration.settings))
-    for warning in configuration.warnings:
-        logger.warning("settings", extra={"problem": str(warning)})
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    code = 0
-    try:
-        await run(
-            configuration,
-            path=path,
-            environ=environ,
-            stop=stop,
-            announce=lambda line: print(line, flush=True),
-            mask=mask,
-        )
-    except* CANNOT_RUN as faults:
-        for fault in flat(faults):
-            print(f"Clew can't go on: {fault}", file=sys.stderr)
-        code = 1
-    return code
-
-
-@asynccontextmanager
-async def running_beside(configuration: Configuration, *, url: str | None) -> AsyncIterator[str]:
-    """Give the address of a running gateway: `url`, the one that listens where the settings say, or one run for this.
-
-    Raises a group with `CANNOT_RUN` in it when that one can't run.
-    """
-    server = configuration.settings.server
-    if url is not None or await listens(server.host, server.port):
-        yield (url or address(server.host, server.port)).rstrip("/")
-        return
-    stop = asyncio.Event()
-    ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    mask = logs.configure("error", secrets=secrets_of(configuration.settings))
-    async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(
-            run(
-                configuration,
-                path=Path(configuration.file),
-                environ=os.environ,
-                stop=stop,
-                announce=ready.set_result,
-                mask=mask,
-            )
-        )
-        yield (await ready).split()[3].rstrip("/")
-        stop.set()
-
-
-async def listens(host: str, port: int) -> bool:
-    """Whether somebody takes connections there."""
-    try:
-        async with asyncio.timeout(1):
-            _, writer = await asyncio.open_connection(host, port)
-    except (OSError, TimeoutError):
-        return False
-    writer.close()
-    await writer.wait_closed()
-    return True
-
-
-def flat(group: BaseExceptionGroup[Exception]) -> list[BaseException]:
-    """Return the single exceptions of a group."""
-    found: list[BaseException] = []
-    for exc in group.exceptions:
-        found.extend(flat(exc) if isinstance(exc, BaseExceptionGroup) else [exc])
-    return found

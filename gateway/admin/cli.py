@@ -135,7 +135,7 @@ async def _backup(configuration: Configuration, target: Path | None) -> int:
 async def chat(configuration: Configuration, args: argparse.Namespace) -> int:
     """Talk to the gateway in the terminal."""
     from adapters.console.terminal import talk  # needs an HTTP client; the other verbs don't
-    from gateway.app import CANNOT_RUN, flat, running_beside
+    from gateway.process import CANNOT_RUN, flat, running_beside
 
     channels = configuration.settings.channels.values()
     token = next((channel.token for channel in channels if isinstance(channel, ConsoleSettings)), None)
