@@ -67,8 +67,9 @@ def create_scope(db: sqlite3.Connection, scope: Scope, *, ids: Ids, agent_change
         return found
     other = None if agent_change == "fresh" else db.execute(_OTHER_AGENTS, _place(scope)).fetchone()
     alias_of = other[0] if other and agent_change == "alias" else None
-    carries = other and agent_change == "carry" and other[2] is not None  # talk that was ended is not carried
-    carried = other[:2] if carries else (None, None)
+    carried = (None, None)
+    if other and agent_change == "carry" and other[2] is not None:  # talk that was ended is not carried
+        carried = other[:2]
     db.execute(_CREATE, (ids.next(), *_place(scope), alias_of, *carried, now_ms))
     return _scope_row(scope, db.execute(_FIND, _place(scope)).fetchone())
 
