@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import pty
 import signal
 import sys
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 import pytest_asyncio
 
 from config.loader import load
+from gateway.__main__ import main
 from gateway.admin.service import Admin
 from gateway.app import open_reading
 from memory.service import Memory
@@ -55,22 +57,35 @@ def config(world: Stage) -> Path:
     return world.gateway.config
 
 
+@pytest.fixture(autouse=True)
+def _surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOOK", SECRET)
+
+
+async def verb(*arguments: str | Path) -> tuple[int, str, str]:
+    """Run a verb as `python -m gateway` does, without waiting for another interpreter; return exit code, output and errors."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = await asyncio.to_thread(main, list(map(str, arguments)))
+    return code, out.getvalue(), err.getvalue()
+
+
 async def told(*arguments: str | Path) -> Any:
     """Run a verb with `--json` and return what it prints."""
-    code, out, err = await command(*arguments, "--json")
+    code, out, err = await verb(*arguments, "--json")
     assert 0 == code, err
     return json.loads(out)
 
 
 async def test_check(config: Path, tmp_path: Path) -> None:
     """Good settings: exit 0, warnings told. Bad ones: exit 2, FILE:LINE path: value: problem; remedy, all at once."""
-    code, out, err = await command("check", "--config", config)
+    code, out, err = await verb("check", "--config", config)
     as_json = await told("check", "--config", config)
     bad = write_config(
         tmp_path, "agents: {default: {kind: demo}}\nchannels:\n  a: {kind: fax}\n  b: {kind: console, tokn: x}"
     )
-    bad_code, bad_out, bad_err = await command("check", "--config", bad)
-    json_code, json_out, _ = await command("check", "--config", bad, "--json")
+    bad_code, bad_out, bad_err = await verb("check", "--config", bad)
+    json_code, json_out, _ = await verb("check", "--config", bad, "--json")
 
     assert (0, f"{config}: ok (2 channels, 3 agents)\n") == (code, out)
     assert f"warning: {config}:5 agents.default.api_key: ***: a secret stands in the file itself; refer to it" in err
@@ -86,10 +101,10 @@ async def test_check(config: Path, tmp_path: Path) -> None:
 
 async def test_show(config: Path) -> None:
     """Every setting of a place with its origin, the most specific one; what nobody configured has those above it."""
-    code, out, _ = await command("show", "hook", "lab", "t1", "--config", config)
+    code, out, _ = await verb("show", "hook", "lab", "t1", "--config", config)
     thread = (await told("show", "hook", "lab", "t1", "--config", config))["settings"]
     elsewhere = (await told("show", "hook", "nowhere", "--config", config))["settings"]
-    unknown_code, _, unknown = await command("show", "hok", "--config", config)
+    unknown_code, _, unknown = await verb("show", "hok", "--config", config)
 
     lines = {line.split()[0]: line.split()[1:] for line in out.splitlines()}
     assert 0 == code
@@ -104,8 +119,8 @@ async def test_show(config: Path) -> None:
 async def test_schema(tmp_path: Path) -> None:
     """The JSON Schema is printed; writing it leaves the tree as it is, for it is current."""
     before = {path: path.read_bytes() for path in (ROOT / "config").iterdir() if path.is_file()}
-    code, out, _ = await command("schema")
-    written, names, _ = await command("schema", "--write")
+    code, out, _ = await verb("schema")
+    written, names, _ = await verb("schema", "--write")
 
     assert [0, 0] == [code, written]
     assert "channels" in json.loads(out)["properties"]
@@ -120,8 +135,8 @@ async def test_explain(world: Stage, config: Path) -> None:
     turn = await hook.say("what was it?", conversation="explained")
     code, out, _ = await command("explain", turn["turn"], "--config", config)
     ledger = await told("explain", turn["turn"], "--config", config)
-    unknown = await command("explain", "12345", "--config", config)
-    as_json = await command("explain", "12345", "--json", "--config", config)
+    unknown = await verb("explain", "12345", "--config", config)
+    as_json = await verb("explain", "12345", "--json", "--config", config)
 
     assert 0 == code
     assert out.startswith(f"turn {turn['turn']} · agent default · model stub · tokens by ")
@@ -143,12 +158,12 @@ async def test_replay(world: Stage, config: Path) -> None:
         turn = await hook.say(f"问题 {number} of some length", conversation="replayed")
     id_ = turn["turn"]
     same = await told("replay", id_, "--config", config)
-    code, human, _ = await command("replay", id_, "--config", config)
-    fewer = await command("replay", id_, "--set", "memory.window.turns=2", "--config", config)
+    code, human, _ = await verb("replay", id_, "--config", config)
+    fewer = await verb("replay", id_, "--set", "memory.window.turns=2", "--config", config)
     other = await told(
         "replay", id_, "--set", "memory.window.turns=2", "--set", "agent.system=简短回答", "--config", config
     )
-    bad = await command("replay", id_, "--set", "memory.window.turns=many", "--config", config)
+    bad = await verb("replay", id_, "--set", "memory.window.turns=many", "--config", config)
     unused = await told("replay", id_, "--set", "busy=queue", "--config", config)
 
     assert same["identical"]
@@ -222,10 +237,10 @@ async def test_db_status_and_backup_beside_a_live_gateway(world: Stage, config: 
     copies = world.folder / "copies"
     copies.mkdir()
     code, out, _ = await command("db", "backup", copies / "clew.db", "--config", config)
-    again = await command("db", "backup", copies / "clew.db", "--config", config)
-    nowhere = await command("db", "backup", world.folder / "none" / "clew.db", "--config", config)
+    again = await verb("db", "backup", copies / "clew.db", "--config", config)
+    nowhere = await verb("db", "backup", world.folder / "none" / "clew.db", "--config", config)
     status = await told("db", "status", "--config", config)
-    human = await command("db", "status", "--config", config)
+    human = await verb("db", "status", "--config", config)
     talking.cancel()
     await asyncio.gather(talking, return_exceptions=True)
     restored = write_config(copies, BODY.replace("MODEL", world.model.url))
@@ -256,12 +271,12 @@ async def test_reading_changes_nothing(tmp_path: Path, postgres_url: str) -> Non
     body = "agents: {default: {kind: demo}}\nchannels: {page: {kind: console}}"
     for storage in (f"sqlite:///{tmp_path / 'none.db'}", postgres_url):
         config = write_config(tmp_path, body, storage=storage)
-        for verb in (("db", "status"), ("replay", "1")):
-            code, _, err = await command(*verb, "--config", config)
+        for reading in (("db", "status"), ("replay", "1")):
+            code, _, err = await verb(*reading, "--config", config)
             assert 1 == code
             assert "start the gateway once" in err
             assert "Traceback" not in err
-        migrated = await command("db", "migrate", "--config", config)
+        migrated = await verb("db", "migrate", "--config", config)
         assert (0, "schema 1: up to date\n") == migrated[:2]
         assert 0 == (await told("db", "status", "--config", config))["rows"]["messages"]
 
@@ -270,7 +285,7 @@ async def test_backup_of_postgres_is_the_server_s_business(postgres_url: str, tm
     """It says which tools do it."""
     body = "agents: {default: {kind: demo}}\nchannels: {page: {kind: console}}"
     config = write_config(tmp_path, body, storage=postgres_url)
-    code, _, err = await command("db", "backup", tmp_path / "copy", "--config", config)
+    code, _, err = await verb("db", "backup", tmp_path / "copy", "--config", config)
 
     assert 2 == code
     assert "pg_dump" in err
@@ -368,7 +383,7 @@ async def test_a_reader_that_leaves(config: Path) -> None:
 
 async def test_secrets_are_never_printed(world: Stage, config: Path) -> None:
     """Whatever verb prints settings prints references and `***`."""
-    printed = [await command(*verb, "--config", config) for verb in (("show", "hook"), ("check",), ("db", "status"))]
+    printed = [await verb(*each, "--config", config) for each in (("show", "hook"), ("check",), ("db", "status"))]
 
     for _, out, err in printed:
         assert SECRET not in out + err
