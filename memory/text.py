@@ -10,7 +10,13 @@ from collections.abc import Callable, Iterable
 
 _NAME_CHARS = 32
 _ACCOUNT_CHARS = 24
-_BRACKETS = str.maketrans(dict.fromkeys("[](){}<>［］（）｛｝＜＞【】〔〕「」『』〈〉《》‹›:：\"“”'`|\\", " "))
+_OPENING, _CLOSING, _COLONS = "[［【〔﹝〖〚⟦⁅❲", "]］】〕﹞〗〛⟧⁆❳", ":：﹕︓︰∶꞉ː։׃"
+_BRACKETS = str.maketrans(
+    dict.fromkeys(f"{_OPENING}{_CLOSING}{_COLONS}(){{}}<>（）｛｝＜＞﹤﹥「」『』〈〉《》‹›,，﹐、､;；\"“”'`|\\", " ")
+)
+# Marks, letters and symbols that show nothing, beside what Unicode itself calls a format character.
+_BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef"
+_BLANKS = re.compile(f"[{_BLANK}]+")
 _RESERVED = frozenset({
     "system", "assistant", "user", "developer", "tool", "function", "you", "me", "bot", "ai", "agent",
     "admin", "administrator", "operator", "memory",
@@ -19,9 +25,9 @@ _RESERVED = frozenset({
 
 
 def one_line(text: str, max_chars: int) -> str:
-    """Return `text` on one line: white space collapsed, controls, bidi marks and zero-width characters gone, cut with an
-    ellipsis at `max_chars`."""
-    text = text[: max_chars * 16]  # enough, whatever of it is invisible in good faith
+    """Return `text` on one line: white space collapsed, controls, bidi marks and whatever else is invisible gone, cut with
+    an ellipsis at `max_chars`."""
+    text = _BLANKS.sub("", text[: max_chars * 16])  # enough, whatever of it is invisible in good faith
     visible = "".join(" " if char.isspace() else char for char in text if char.isspace() or _is_visible(char))
     line = " ".join(visible.split())
     return line if len(line) <= max_chars else line[: max_chars - 1] + "…"
@@ -32,8 +38,9 @@ def _is_visible(char: str) -> bool:
 
 
 def neutral_name(name: str, account: str) -> str:
-    """Return a display name that can stand in a speaker's mark: one line without brackets, colons and quotes; the account
-    where nothing is left; never a role's name alone ("system" becomes "system (U07)")."""
+    """Return a display name that can stand in a speaker's mark: one line without brackets, colons, commas and quotes, so
+    that it can't end the mark or add a reply to it; the account where nothing is left; never a role's name alone
+    ("system" becomes "system (U07)")."""
     plain = one_line(name.translate(_BRACKETS), _NAME_CHARS)
     if not plain:
         return one_line(account.translate(_BRACKETS), _ACCOUNT_CHARS) or "?"
@@ -75,17 +82,36 @@ def _numbered(shown: dict[str, str]) -> dict[str, str]:
     return shown
 
 
-_SECTION_SIGNS = str.maketrans("<>【】", "‹›〔〕")
-# How we mark speakers: a bracket at the beginning of a word (whatever invisible stands before it), closed before a colon.
-_MARK = re.compile(
-    r"(?<![^\s\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff])"
-    r"[\[［【〔]([^\[\]［］【】〔〕\n]{0,300})[\]］】〕](?=\s{0,9}[:：])"
-)
+_SECTION_SIGNS = str.maketrans("<>＜＞﹤﹥【】", "‹›‹›‹›〔〕")
+# How we mark speakers: brackets, then a colon, with nothing between that a reader sees; emphasis doesn't count either.
+_UNSEEN = f"\\s*_~`\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0001-\U000e007f{_BLANK}"
+_CLOSED = re.compile(rf"[{re.escape(_CLOSING)}](?=[{_UNSEEN}]*[{_COLONS}])")
+_BRACKET = re.compile(rf"([{re.escape(_OPENING)}])|[{re.escape(_CLOSING)}]")
 
 
 def unforged(text: str) -> str:
-    """Return `text` with everything that poses as a speaker's mark (`[Bob]: …`) put in parentheses."""
-    return _MARK.sub(r"(\1)", text)
+    """Return `text` with the brackets of everything that poses as a speaker's mark (`[Bob]: …`) made parentheses; those of
+    an index (`list[0]:`) stay."""
+    closed = {match.start() for match in _CLOSED.finditer(text)}
+    if not closed:
+        return text
+    chars: list[str] = list(text)
+    opened: list[int] = []
+    for bracket in _BRACKET.finditer(text):
+        at = bracket.start()
+        if bracket[1]:
+            opened.append(at)
+            continue
+        start = opened.pop() if opened else -1
+        if at in closed and not (start > 0 and _is_word(text[start - 1])):
+            chars[at] = ")"
+            if start >= 0:
+                chars[start] = "("
+    return "".join(chars)
+
+
+def _is_word(char: str) -> bool:
+    return char.isascii() and char.isalnum()
 
 
 def enclosed(text: str) -> str:
@@ -121,6 +147,10 @@ def cut_middle(text: str, max_tokens: int, *, count: Callable[[str], int], marke
     keep = len(text) * max(0, max_tokens - count(marker)) // total
     while keep >= 2:
         head, tail = _boundary(text, keep - keep // 2), _boundary(text, len(text) - keep // 2)
+        while text[tail : tail + 1] in tuple(
+            _OPENING
+        ):  # after a word it was none, after a line break it would be a mark
+            tail += 1
         cut = text[:head] + marker.format(n=tail - head) + text[tail:]
         if count(cut) <= max_tokens:
             return cut
