@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -163,6 +164,22 @@ class TestFillers:
         await talk.say("好的", "Cancelled.")
 
         assert "好的" in texts(await talk.ask("sure?"))
+
+    @pytest.mark.parametrize(
+        ("asked", "kept"),
+        [
+            ({"reply_to": "b1", "quote": Quoted(name="Bot", text="要取消订单吗？", by_bot=True)}, True),
+            ({"reply_to": "b1", "quote": Quoted(name="Bob", text="Lunch at noon.")}, True),
+            ({"reply_to": "b1"}, True),
+            ({"reply_to": "b1", "quote": Quoted(name="Bot", text="已收到。", by_bot=True)}, False),
+        ],
+    )
+    async def test_the_answer_to_an_older_question_stays(self, talk: Talk, asked: dict[str, Any], kept: bool) -> None:
+        """F5: "OK" as a reply to a message answers that one, whatever was said last."""
+        await talk.say("cancel 8821", "Cancelled: 8821.")
+        await talk.say("好的", "Fine.", **asked)
+
+        assert kept == ("low_value" not in rules(await talk.ask("what now?")))
 
     async def test_a_channels_own_fillers(self, talk: Talk) -> None:
         """`memory.fillers` adds words."""
