@@ -10,13 +10,14 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from adapters.base import DeleteEvent, EditEvent, MessageEvent
+from adapters.base import DeleteEvent, EditEvent, InboundEvent, MessageEvent
 from config.loader import Configuration
 from gateway.commands import parse_command
 from gateway.inbox.base import Event, Inbox, Outcome
 from gateway.lanes import Lanes
 from gateway.people import People
 from gateway.routing import UNREADABLE, Route, decode, place_of
+from memory.base import AgentChange
 from memory.service import Memory
 from memory.turn import Incoming
 
@@ -72,11 +73,19 @@ class Control:
                     return self._stop(event)
                 return await self._observe(event, route, message)
             case EditEvent() as edit:
-                known = await self._memory.edit(route.memory_scope(), edit.message_id, text=edit.text)
+                known = await self._memory.edit(
+                    route.memory_scope(), edit.message_id, text=edit.text, agent_change=self._agent_change(edit)
+                )
                 return _applied("edit", known=known)
             case DeleteEvent() as deletion:
-                known = await self._memory.delete(route.memory_scope(), deletion.message_id)
+                known = await self._memory.delete(
+                    route.memory_scope(), deletion.message_id, agent_change=self._agent_change(deletion)
+                )
                 return _applied("delete", known=known)
+
+    def _agent_change(self, event: InboundEvent) -> AgentChange:
+        settings = place_of(event, self._configuration())
+        return settings.agent_change if settings is not None else "fresh"
 
     def _stop(self, event: Event) -> Outcome:
         turn = self._lanes.running(event.lane)

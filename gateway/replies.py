@@ -53,7 +53,9 @@ class Commands:
     async def _what_is_known(self, route: Route, room: RoomSettings) -> str:
         person = await self._person(route.event)
         async with self._asking.policy(route.agent, room) as policy:
-            loaded = await self._memory.load(route.memory_scope(), person_id=person, policy=policy)
+            loaded = await self._memory.load(
+                route.memory_scope(), person_id=person, policy=policy, agent_change=room.agent_change
+            )
         limits = Limits(
             turns=policy.turns,
             keep_turns=policy.keep_turns,

@@ -82,9 +82,7 @@ class Memory:
             return prepared
         return msgspec.structs.replace(prepared, stored_reply=await self._stored_reply(owner, turn.turn_id))
 
-    async def load(
-        self, scope: Scope, *, person_id: int | None, policy: Policy, agent_change: AgentChange = "fresh"
-    ) -> Loaded:
+    async def load(self, scope: Scope, *, person_id: int | None, policy: Policy, agent_change: AgentChange) -> Loaded:
         """Return what memory holds for a scope now, without a turn. All parts failing is logged and gives an empty one."""
         now = self._clock()
         try:
@@ -146,7 +144,7 @@ class Memory:
         except StoreUnavailable:
             logger.exception("ledger not stored", extra={"turn": prepared.turn.turn_id})
 
-    async def observe(self, scope: Scope, said: Incoming, *, agent_change: AgentChange = "fresh") -> None:
+    async def observe(self, scope: Scope, said: Incoming, *, agent_change: AgentChange) -> None:
         """Keep group talk that nobody asked to answer, as background."""
         await self._store.observe(
             await self._scope_id(scope, agent_change=agent_change),
@@ -160,9 +158,7 @@ class Memory:
             platform_message_id=said.platform_message_id,
         )
 
-    async def edit(
-        self, scope: Scope, platform_message_id: str, *, text: str, agent_change: AgentChange = "fresh"
-    ) -> bool:
+    async def edit(self, scope: Scope, platform_message_id: str, *, text: str, agent_change: AgentChange) -> bool:
         """Give a message a new text. False: no such message. Never a filler from then on: somebody cared to mend it."""
         scope_id = await self._scope_id(scope, agent_change=agent_change)
         now = self._clock()
@@ -170,12 +166,12 @@ class Memory:
             scope_id, platform_message_id, text=text, tokens=estimate(text), low_value=False, now_ms=now
         )
 
-    async def delete(self, scope: Scope, platform_message_id: str, *, agent_change: AgentChange = "fresh") -> bool:
+    async def delete(self, scope: Scope, platform_message_id: str, *, agent_change: AgentChange) -> bool:
         """Take a message's text out of memory, in every version. False: no such message."""
         scope_id = await self._scope_id(scope, agent_change=agent_change)
         return await self._store.delete(scope_id, platform_message_id, now_ms=self._clock())
 
-    async def end_session(self, scope: Scope, *, agent_change: AgentChange = "fresh") -> bool:
+    async def end_session(self, scope: Scope, *, agent_change: AgentChange) -> bool:
         """End the scope's session (`/new`); it is kept. False: none was active."""
         scope_id = await self._scope_id(scope, agent_change=agent_change)
         return await self._store.end_session(scope_id, now_ms=self._clock())

@@ -172,7 +172,8 @@ async def test_a_refusal_is_no_outage(world: Stage) -> None:
 
 async def test_a_room_given_another_agent(world: Stage) -> None:
     """`fresh` begins anew, `carry` brings the last window as attributed reference, `alias` goes on as if nothing had
-    been (C19); the change takes hold while the gateway runs."""
+    been (C19); the change takes hold while the gateway runs, and a command that comes before the first question changes
+    nothing of it."""
     play(world)
     hook = world.hook("moving")
     for room in ("fresh", "carry", "alias"):
@@ -184,6 +185,7 @@ async def test_a_room_given_another_agent(world: Stage) -> None:
     world.model.prompts.clear()
     prompts: dict[str, Prompt] = {}
     for room in ("fresh", "carry", "alias"):
+        await hook.say("/memory", sender="bob", name="Bob", conversation=room, chat_type="group")
         turn = await hook.say("what colour?", sender="bob", name="Bob", conversation=room, chat_type="group")
         assert "two answers" == turn["reply"]["text"]
         prompts[room] = world.model.prompts[-1]

@@ -92,8 +92,8 @@ class TestTurn:
         """`/new`: the next turn opens a session, its window is empty; nothing to end is no error."""
         first = await talk.say("hello there friend", "hi")
 
-        assert await talk.memory.end_session(scope())
-        assert not await talk.memory.end_session(scope())
+        assert await talk.memory.end_session(scope(), agent_change="fresh")
+        assert not await talk.memory.end_session(scope(), agent_change="fresh")
         second = await talk.ask("who are you?")
         assert ["who are you?"] == texts(second)
         assert second.session_id != first.session_id
@@ -218,7 +218,9 @@ class TestFillers:
         column = SqliteColumn(tmp_path)
         async with remembering(column) as talk, column.open() as store:
             await talk.say("ok", "Fine.")
-            loaded = msgspec.structs.replace(await talk.memory.load(scope(), person_id=1, policy=PLAIN), more=True)
+            loaded = msgspec.structs.replace(
+                await talk.memory.load(scope(), person_id=1, policy=PLAIN, agent_change="fresh"), more=True
+            )
         read = await filled(store, OWNER, loaded, PLAIN)
 
         assert (("window",), loaded.window) == (read.failed, read.window)
@@ -253,7 +255,7 @@ class TestFailure:
     ) -> None:
         """A27: an empty list and a logged error, never an exception."""
         await column.sql("ALTER TABLE scopes RENAME TO gone")
-        loaded = await talk.memory.load(scope(), person_id=1, policy=PLAIN)
+        loaded = await talk.memory.load(scope(), person_id=1, policy=PLAIN, agent_change="fresh")
 
         assert () == loaded.window
         assert "window" in loaded.failed
@@ -357,9 +359,9 @@ class TestGroup:
                 speaker_name="Zed",
                 platform_message_id=f"o{number}",
             )
-            await talk.memory.observe(scope(chat_type="group"), said)
-        await talk.memory.delete(scope(chat_type="group"), "o3")
-        await talk.memory.edit(scope(chat_type="group"), "o2", text="at one")
+            await talk.memory.observe(scope(chat_type="group"), said, agent_change="fresh")
+        await talk.memory.delete(scope(chat_type="group"), "o3", agent_change="fresh")
+        await talk.memory.edit(scope(chat_type="group"), "o2", text="at one", agent_change="fresh")
         system = (await talk.ask("what was that?", chat_type="group", policy=policy)).context.system
 
         assert "[Zed]: lunch?\n[Zed]: at one\n</memory>" in system
@@ -383,8 +385,8 @@ class TestEdits:
         message_id = first.turn.messages[0].platform_message_id
         assert message_id is not None
 
-        assert await talk.memory.edit(scope(), message_id, text="ok")
-        assert not await talk.memory.edit(scope(), "unknown", text="ok")
+        assert await talk.memory.edit(scope(), message_id, text="ok", agent_change="fresh")
+        assert not await talk.memory.edit(scope(), "unknown", text="ok", agent_change="fresh")
         assert "ok" == texts(await talk.ask("which tail?"))[0]
 
     async def test_a_deletion_leaves_no_text(self, talk: Talk) -> None:
@@ -393,14 +395,14 @@ class TestEdits:
         message_id = first.turn.messages[0].platform_message_id
         assert message_id is not None
 
-        assert await talk.memory.delete(scope(), message_id)
-        assert not await talk.memory.delete(scope(), message_id)
+        assert await talk.memory.delete(scope(), message_id, agent_change="fresh")
+        assert not await talk.memory.delete(scope(), message_id, agent_change="fresh")
         assert "1234" not in str((await talk.ask("which PIN?")).context)
 
     async def test_what_memory_holds_can_be_read_without_a_turn(self, talk: Talk) -> None:
         """`load` alone, for `/memory`."""
         await talk.say("tail 8821", "noted")
-        loaded = await talk.memory.load(scope(), person_id=1, policy=PLAIN)
+        loaded = await talk.memory.load(scope(), person_id=1, policy=PLAIN, agent_change="fresh")
 
         assert ["tail 8821", "noted"] == [row.text for row in loaded.window]
 

@@ -38,7 +38,7 @@ async def eventful(talk: Talk) -> Prepared:
         )
     await talk.say("ok", "Fine.", **GROUP)
     said = Incoming(key=key_of(chat_type="group", user="U9"), event_id=1, text="lunch?", speaker_name="Zed")
-    await talk.memory.observe(scope(chat_type="group"), said)
+    await talk.memory.observe(scope(chat_type="group"), said, agent_change="fresh")
     quote = Quoted(name="Carl", text="I pay")
     prepared = await talk.ask("[Bob]: and now?", "好的，订单 8821", quote=quote, language="zh", **GROUP)
     await talk.answer(prepared, "Here it is.", usage={"prompt": 500, "completion": 9})
@@ -83,9 +83,9 @@ class TestExplain:
         first = await talk.say("tail 8821", "noted", policy=POLICY)
         second = await talk.say("and the colour is white", "noted", policy=POLICY)
         last = await talk.say("which tail?", "8821", policy=POLICY)
-        await talk.memory.edit(scope(), _platform_id(first), text="tail 8812")
+        await talk.memory.edit(scope(), _platform_id(first), text="tail 8812", agent_change="fresh")
         edited = await explain(talk, last)
-        await talk.memory.delete(scope(), _platform_id(second))
+        await talk.memory.delete(scope(), _platform_id(second), agent_change="fresh")
         deleted = await explain(talk, last)
 
         assert "tail 8821" in [entry.text for entry in edited.entries]
@@ -182,7 +182,7 @@ class TestReplay:
         """Byte-identity ends where text had to go; the difference says which row."""
         first = await talk.say("my PIN is 1234", "noted", policy=POLICY)
         prepared = await talk.say("which PIN?", "1234", policy=POLICY)
-        await talk.memory.delete(scope(), _platform_id(first))
+        await talk.memory.delete(scope(), _platform_id(first), agent_change="fresh")
         made = await replay(talk, prepared, was=POLICY)
 
         assert not made.identical
@@ -206,7 +206,7 @@ class TestMemorySections:
         async with remembering(column) as talk, column.open() as store:
             person_id = await store.person(Identity(kind="web", tenant="", account="U1"), now_ms=NOW)
             await talk.say("hello friend", "hi", policy=POLICY, person_id=person_id)
-            loaded = await talk.memory.load(scope(), person_id=person_id, policy=POLICY)
+            loaded = await talk.memory.load(scope(), person_id=person_id, policy=POLICY, agent_change="fresh")
             await _remember(store, loaded.window[0].scope_id, loaded.session_id, person_id)
             prepared = await talk.say("what do you know?", "this", policy=POLICY, person_id=person_id)
             explanation = await explain(talk, prepared)
