@@ -17,7 +17,7 @@ from gateway.agent import Caller, Delta, Done, ToolUse
 from gateway.errors import AgentBroken, AgentTimeout, AgentUnavailable, ContextTooLong
 from gateway.hot.base import Streams
 from gateway.lanes import Running
-from gateway.live import Live
+from gateway.live import Live, MadeAgent
 from gateway.metrics import Metrics
 from gateway.notices import notice
 from gateway.policy import policy_of
@@ -57,6 +57,14 @@ class Draft:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lent:
+    """An agent for the length of a turn, whatever is reloaded meanwhile, and the policy by which it is asked."""
+
+    made: MadeAgent
+    policy: Policy
+
+
 class Asking:
     """Asks agents for the responder."""
 
@@ -67,15 +75,18 @@ class Asking:
         self._metrics = metrics
 
     @asynccontextmanager
-    async def policy(self, agent: str, room: RoomSettings) -> AsyncIterator[Policy]:
-        """Lend the policy by which `agent` is asked in the room, and hold the agent meanwhile. Raises KeyError: no such."""
-        async with self._live.agent(agent) as lent:
-            yield policy_of(agent, lent.settings, room, model=lent.model, reports_lookups=lent.agent.reports_lookups)
+    async def lent(self, agent: str, room: RoomSettings) -> AsyncIterator[Lent]:
+        """Lend the agent, with the policy by which it is asked in the room. Raises KeyError: no such."""
+        async with self._live.agent(agent) as made:
+            policy = policy_of(agent, made.settings, room, model=made.model, reports_lookups=made.agent.reports_lookups)
+            yield Lent(made=made, policy=policy)
 
-    async def ask(self, turn: Running, head: Route, draft: Draft, *, caller: Caller, room: RoomSettings) -> bool:
+    async def ask(
+        self, turn: Running, head: Route, draft: Draft, *, lent: Lent, caller: Caller, room: RoomSettings
+    ) -> bool:
         """Fill the draft. False: the turn was interrupted and begins again. A stopped turn has what there was so far, marked,
         or no text. Raises `AgentFault` when no agent gave an answer."""
-        answer = asyncio.ensure_future(self._with_fallback(turn, head, draft, caller=caller, room=room))
+        answer = asyncio.ensure_future(self._with_fallback(turn, head, draft, lent=lent, caller=caller, room=room))
         halted = asyncio.ensure_future(turn.halted.wait())
         try:
             await asyncio.wait({answer, halted}, return_when=asyncio.FIRST_COMPLETED)
@@ -95,49 +106,48 @@ class Asking:
         return True
 
     async def _with_fallback(
-        self, turn: Running, head: Route, draft: Draft, *, caller: Caller, room: RoomSettings
+        self, turn: Running, head: Route, draft: Draft, *, lent: Lent, caller: Caller, room: RoomSettings
     ) -> None:
         try:
-            await self._shorter_if_need_be(turn, head.agent, draft, caller=caller)
+            await self._shorter_if_need_be(turn, lent, draft, caller=caller)
         except DOWN as fault:
             if room.fallback is None:
                 raise
             logger.warning("fallback agent answers", extra={"fallback": room.fallback, "reason": str(fault)})
             self._metrics.agent_failed(agent=head.agent, code=fault.code)
-            async with self.policy(room.fallback, room) as policy:
-                draft.prepared = self._memory.again(draft.prepared, policy=policy)
-            self._begin_again(turn, draft)
-            await self._shorter_if_need_be(turn, room.fallback, draft, caller=caller)
+            async with self.lent(room.fallback, room) as other:
+                draft.prepared = self._memory.again(draft.prepared, policy=other.policy)
+                self._begin_again(turn, draft)
+                await self._shorter_if_need_be(turn, other, draft, caller=caller)
 
-    async def _shorter_if_need_be(self, turn: Running, agent: str, draft: Draft, *, caller: Caller) -> None:
+    async def _shorter_if_need_be(self, turn: Running, lent: Lent, draft: Draft, *, caller: Caller) -> None:
         try:
-            await self._stream(turn, agent, draft, caller=caller)
+            await self._stream(turn, lent, draft, caller=caller)
         except ContextTooLong:
             draft.prepared = self._memory.again(draft.prepared, shorter=True)
             self._begin_again(turn, draft)
-            await self._stream(turn, agent, draft, caller=caller)
+            await self._stream(turn, lent, draft, caller=caller)
 
-    async def _stream(self, turn: Running, name: str, draft: Draft, *, caller: Caller) -> None:
-        ids = [event.id for event in turn.events]
-        async with self._live.agent(name) as lent:
-            deadline = asyncio.get_running_loop().time() + lent.settings.timeout_s
-            stream = lent.agent.answer(draft.prepared.context, caller=caller, deadline=deadline)
-            async with aclosing(stream) as events:
-                async for event in events:
-                    match event:
-                        case Delta(text):
-                            if not draft.text:
-                                waited = (now_ms() - turn.events[0].accepted_ms) / 1000
-                                self._metrics.first_token(waited, channel=caller.channel, agent=name)
-                            draft.text += text
-                            self._streams.delta(ids, text)
-                        case ToolUse(step):
-                            draft.steps.append(step)
-                        case Done():
-                            draft.done = event
-            if draft.done is not None and draft.done.usage is not None:
-                usage = draft.done.usage
-                self._metrics.tokens(agent=name, prompt=usage.prompt, completion=usage.completion)
+    async def _stream(self, turn: Running, lent: Lent, draft: Draft, *, caller: Caller) -> None:
+        ids, name = [event.id for event in turn.events], lent.policy.agent
+        deadline = asyncio.get_running_loop().time() + lent.made.settings.timeout_s
+        stream = lent.made.agent.answer(draft.prepared.context, caller=caller, deadline=deadline)
+        async with aclosing(stream) as events:
+            async for event in events:
+                match event:
+                    case Delta(text):
+                        if not draft.text:
+                            waited = (now_ms() - turn.events[0].accepted_ms) / 1000
+                            self._metrics.first_token(waited, channel=caller.channel, agent=name)
+                        draft.text += text
+                        self._streams.delta(ids, text)
+                    case ToolUse(step):
+                        draft.steps.append(step)
+                    case Done():
+                        draft.done = event
+        if draft.done is not None and draft.done.usage is not None:
+            usage = draft.done.usage
+            self._metrics.tokens(agent=name, prompt=usage.prompt, completion=usage.completion)
 
     def _begin_again(self, turn: Running, draft: Draft) -> None:
         if draft.text:

@@ -92,17 +92,25 @@ class Live:
         return {name: channel.failure for name, channel in self._channels.items()}
 
     async def apply(self, configuration: Configuration, *, intake: Intake, tasks: asyncio.TaskGroup) -> None:
-        """Bring agents and channels to `configuration`; from then on new events are routed by it."""
+        """Bring agents and channels to `configuration`; from then on new events are routed by it.
+
+        What is new is made and started first; then all changes in one moment, so that nobody meets one half of a change.
+        """
         settings = configuration.settings
-        for name, agent_settings in settings.agents.items():
-            await self._put_agent(name, agent_settings)
-        for name, channel_settings in settings.channels.items():
-            await self._put_channel(name, channel_settings, intake=intake, tasks=tasks)
-        self.configuration = configuration
-        for name in self._channels.keys() - settings.channels.keys():
-            self._channels.pop(name).stop.set()
-        for name in self._agents.keys() - settings.agents.keys():
-            await self._retire(self._agents.pop(name))
+        agents = {name: self._made(name, wanted) for name, wanted in settings.agents.items()}
+        channels: dict[str, _RunningChannel] = {}
+        try:
+            for name, wanted in settings.channels.items():
+                channels[name] = await self._started(name, wanted, intake=intake, tasks=tasks)
+        except BaseException:
+            _stop(channels, but=self._channels)
+            raise
+        old_agents, old_channels = self._agents, self._channels
+        self.configuration, self._agents, self._channels = configuration, agents, channels
+        _stop(old_channels, but=channels)
+        for name, running in old_agents.items():
+            if agents.get(name) is not running:
+                await self._retire(running)
 
     async def aclose(self) -> None:
         """Close the agents; channels end with the task group they were started in."""
@@ -111,35 +119,36 @@ class Live:
         for running in self._agents.values():
             await running.made.agent.aclose()
 
-    async def _put_agent(self, name: str, settings: AgentSettings) -> None:
+    def _made(self, name: str, settings: AgentSettings) -> _RunningAgent:
+        """Return the agent as it runs, or a new one if its settings changed."""
         old = self._agents.get(name)
         if old is not None and old.made.settings == settings:
-            return
-        self._agents[name] = _RunningAgent(self._make_agent(name, settings))
+            return old
         if old is not None:
             logger.info("agent replaced", extra={"agent": name})
-            await self._retire(old)
+        return _RunningAgent(self._make_agent(name, settings))
 
     async def _retire(self, running: _RunningAgent) -> None:
         running.retired = True
         if not running.users:
             await running.made.agent.aclose()
 
-    async def _put_channel(
+    async def _started(
         self, name: str, settings: ChannelSettings, *, intake: Intake, tasks: asyncio.TaskGroup
-    ) -> None:
+    ) -> _RunningChannel:
+        """Return the channel as it runs, or a new one, started, if its own settings changed."""
         old = self._channels.get(name)
         if old is not None and _own(old.settings) == _own(settings):
-            return
+            return old
         channel = _RunningChannel(settings, self._make_adapter(name, settings))
         tasks.create_task(self._run(name, channel, intake), name=f"channel {name}")
         await channel.started.wait()
-        if channel.failure is not None and old is not None:
-            return  # the old one serves on: settings that don't work are worth less than those that did
-        self._channels[name] = channel
-        if old is not None:
-            logger.info("channel replaced", extra={"channel": name})
-            old.stop.set()
+        if old is None:
+            return channel
+        if channel.failure is not None:
+            return old  # settings that don't work are worth less than those that did
+        logger.info("channel replaced", extra={"channel": name})
+        return channel
 
     async def _run(self, name: str, channel: _RunningChannel, intake: Intake) -> None:
         """One channel's life. A channel that fails takes nothing else with it; its state says why."""
@@ -152,6 +161,13 @@ class Live:
             logger.exception("channel failed", extra={"channel": name})
         finally:
             channel.started.set()
+
+
+def _stop(channels: dict[str, _RunningChannel], *, but: dict[str, _RunningChannel]) -> None:
+    """Let the channels end that are not also in `but`."""
+    for name, channel in channels.items():
+        if but.get(name) is not channel:
+            channel.stop.set()
 
 
 def _own(settings: ChannelSettings) -> dict[str, object]:

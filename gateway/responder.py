@@ -131,53 +131,48 @@ class Responder:
             return _failure("agent_missing", notice("agent_missing", head.language, agent=head.agent))
         command = parse_command(_message(head).text)
         if command is None:
-            return await self._answer(turn, routes, room)
+            return await self._answer(turn, routes)
         if command.name == "new" and command.argument:
             await self._commands.new(head, room)
-            return await self._answer(turn, routes, room, said=command.argument)
+            return await self._answer(turn, routes, said=command.argument)
         return Outgoing(await self._commands.answer(command, head, room))
 
-    async def _answer(
-        self, turn: Running, routes: list[Route], room: RoomSettings, *, said: str | None = None
-    ) -> Outgoing | None:
+    async def _answer(self, turn: Running, routes: list[Route], *, said: str | None = None) -> Outgoing | None:
         """Append, load, ask, append. `said` stands for the head's text (what followed `/new`)."""
         head = routes[0]
-        sender = head.event.sender
         kind = self._live.configuration.settings.channels[head.event.channel].kind
-        person = await self._people.person(sender, kind=kind)
-        async with self._asking.policy(head.agent, room) as policy:
+        person = await self._people.person(head.event.sender, kind=kind)
+        # Agent, policy and revision are of one moment, or a replay of this turn would not find what it was made by.
+        room, revision = self._room(head), self._live.configuration.revision
+        async with self._asking.lent(head.agent, room) as lent:
             request = TurnRequest(
                 turn_id=turn.turn_id,
                 scope=head.memory_scope(),
-                messages=tuple(
-                    _incoming(event, route, person) for event, route in zip(turn.events, routes, strict=True)
-                ),
-                policy=policy,
+                messages=_incoming(turn.events, routes, person, said=said),
+                policy=lent.policy,
                 fence=turn.claim.fence,
                 agent_change=room.agent_change,
-                revision=self._live.configuration.revision,
+                revision=revision,
                 language=head.language,
                 asked_session=_message(head).session,
             )
-        if said is not None:
-            request = msgspec.structs.replace(
-                request, messages=(msgspec.structs.replace(request.messages[0], text=said), *request.messages[1:])
-            )
-        prepared = await self._memory.load_and_append(request)
-        session = prepared.session_id
-        if prepared.stored_reply is not None:
-            return Outgoing(
-                prepared.stored_reply, session=session
-            )  # a crash came between the stored reply and the outbox
-        for part in prepared.ledger.failed:
-            self._metrics.memory_part_failed(part)
-        draft = Draft(prepared)
-        caller = _caller(head, kind=kind, person=person)
-        try:
-            if not await self._asking.ask(turn, head, draft, caller=caller, room=room):
-                return None
-        except AgentFault as fault:
-            return await self._failed(turn, head, draft, fault)
+            prepared = await self._memory.load_and_append(request)
+            if prepared.stored_reply is not None:  # a crash came between the stored reply and the outbox
+                return Outgoing(prepared.stored_reply, session=prepared.session_id)
+            for part in prepared.ledger.failed:
+                self._metrics.memory_part_failed(part)
+            draft = Draft(prepared)
+            caller = _caller(head, kind=kind, person=person)
+            try:
+                if not await self._asking.ask(turn, head, draft, lent=lent, caller=caller, room=room):
+                    return None
+            except AgentFault as fault:
+                return await self._failed(turn, head, draft, fault)
+        return await self._kept(turn, head, draft)
+
+    async def _kept(self, turn: Running, head: Route, draft: Draft) -> Outgoing:
+        """Store the answer as far as it came."""
+        session = draft.prepared.session_id
         if not draft.text:
             await self._memory.record(draft.prepared, notes=("stopped before the first word",))
             return _failure("stopped", notice("stopped", head.language), session=session)
@@ -255,7 +250,17 @@ def _message(route: Route) -> MessageEvent:
     return route.event
 
 
-def _incoming(event: Event, route: Route, person: int | None) -> Incoming:
+def _incoming(
+    events: Sequence[Event], routes: Sequence[Route], person: int | None, *, said: str | None
+) -> tuple[Incoming, ...]:
+    """Return what was said, as memory takes it; `said` instead of the first text, if it is not None."""
+    messages = [_said(event, route, person) for event, route in zip(events, routes, strict=True)]
+    if said is not None:
+        messages[0] = msgspec.structs.replace(messages[0], text=said)
+    return tuple(messages)
+
+
+def _said(event: Event, route: Route, person: int | None) -> Incoming:
     message = _message(route)
     quote = message.quote
     return Incoming(

@@ -1,4 +1,4 @@
-"""What runs at this moment: replaced piece by piece, new before old, and nothing that did not change."""
+"""What runs at this moment: replaced all at once, new before old, and nothing that did not change."""
 
 from __future__ import annotations
 
@@ -25,13 +25,15 @@ class Channel:
 
     capabilities = Capabilities()
 
-    def __init__(self, settings: ChannelSettings, log: list[str], *, broken: bool) -> None:
+    def __init__(self, settings: ChannelSettings, log: list[str], *, broken: bool, gate: asyncio.Event) -> None:
         self.settings = settings
         self._log = log
         self._broken = broken
+        self._gate = gate
 
     @asynccontextmanager
     async def running(self, intake: Intake) -> AsyncIterator[None]:
+        await self._gate.wait()
         if self._broken:
             raise ConnectionError("the platform says no")
         self._log.append("open")
@@ -70,13 +72,16 @@ class Service:
 
 
 class House:
-    """A `Live` with what it has made; a channel whose tenant is `broken` can't be opened."""
+    """A `Live` with what it has made; a channel whose tenant is `broken` can't be opened, one whose tenant is `impossible`
+    can't even be made, and all open when `gate` is set."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "clew.yaml"
         self.log: list[str] = []
         self.made: list[Channel] = []
         self.services: list[Service] = []
+        self.gate = asyncio.Event()
+        self.gate.set()
         self.live = Live(self.settings(), make_agent=self._agent, make_adapter=self._channel)
 
     def settings(self, hook: str = "", *, model: str = "m", others: str = "", agents: str = "") -> Configuration:
@@ -93,7 +98,10 @@ class House:
         return MadeAgent(agent=service, settings=settings, kind="demo", model=settings.model)
 
     def _channel(self, name: str, settings: ChannelSettings) -> Channel:
-        channel = Channel(settings, self.log, broken=getattr(settings, "tenant", None) == "broken")
+        tenant = getattr(settings, "tenant", None)
+        if tenant == "impossible":
+            raise ValueError("cannot be made")
+        channel = Channel(settings, self.log, broken=tenant == "broken", gate=self.gate)
         self.made.append(channel)
         return channel
 
@@ -202,3 +210,36 @@ async def test_an_unchanged_agent_stays(house: tuple[House, Any]) -> None:
     with pytest.raises(KeyError):
         async with home.live.agent("nobody"):
             pass
+
+
+async def test_a_change_is_put_in_place_in_one_moment(house: tuple[House, Any]) -> None:
+    """While a changed channel still opens, settings, agents and channels are the old ones; then all are the new ones. A turn
+    that met one half of a change could not be replayed."""
+    home, apply = house
+    old, old_channel = home.live.configuration, home.live.adapter("hook")
+    home.gate.clear()
+    change = asyncio.create_task(apply(new := home.settings("sync_s: 9", model="new")))
+    while len(home.made) < 2:
+        await asyncio.sleep(0)
+    assert (old, old_channel) == (home.live.configuration, home.live.adapter("hook"))
+    assert "m" == home.live.agents()["default"].model
+    home.gate.set()
+    await change
+
+    assert (new, home.made[1]) == (home.live.configuration, home.live.adapter("hook"))
+    assert "new" == home.live.agents()["default"].model
+
+
+async def test_a_change_that_cannot_be_made_changes_nothing(house: tuple[House, Any]) -> None:
+    """A fault in the middle leaves everything as it was, and nothing half-made running."""
+    home, apply = house
+    old = home.live.configuration
+    secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+    more = f"  other: {{kind: webhook, tenant: impossible, secrets: [{secret}]}}\n"
+    with pytest.raises(ValueError, match="cannot be made"):
+        await apply(home.settings("sync_s: 9", model="new", others=more))
+    await asyncio.sleep(0)
+
+    assert (old, home.made[0]) == (home.live.configuration, home.live.adapter("hook"))
+    assert "m" == home.live.agents()["default"].model
+    assert ["open", "open", "closed"] == home.log

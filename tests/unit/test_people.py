@@ -1,4 +1,4 @@
-"""Who a sender is, and the agent a person has chosen: read once, then known, within bounds."""
+"""Who a sender is, and the agent a person has chosen: within bounds, and as the store has it."""
 
 from __future__ import annotations
 
