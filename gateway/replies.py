@@ -52,16 +52,11 @@ class Commands:
 
     async def _what_is_known(self, route: Route, room: RoomSettings) -> str:
         person = await self._person(route.event)
-<<<<<<< f1a7ba7777409975c8c12b1fd359dfb5095bb1c2
-        async with self._asking.policy(route.agent, room) as policy:
-            loaded = await self._memory.load(
-                route.memory_scope(), person_id=person, policy=policy, agent_change=room.agent_change
-            )
-=======
         async with self._asking.lent(route.agent, room) as lent:
             policy = lent.policy
-        loaded = await self._memory.load(route.memory_scope(), person_id=person, policy=policy)
->>>>>>> local
+        loaded = await self._memory.load(
+            route.memory_scope(), person_id=person, policy=policy, agent_change=room.agent_change
+        )
         limits = Limits(
             turns=policy.turns,
             keep_turns=policy.keep_turns,
