@@ -144,7 +144,12 @@ def _cut_inside(rows: Sequence[Message], trimmed: Trimmed, hard: int, cost: Call
     current = [i for i in costs if rules[i] == CURRENT_TURN]
     older = [i for i in costs if rules[i] != CURRENT_TURN]
     while len(current) > 1 and _too_thin(costs, current, hard):
+        # The window stays one stretch: nothing older stands where a message of the current turn had no room.
         rules[current.pop(0)] = TOKEN_BUDGET
+        rules[trimmed.first : current[0]] = [
+            TOKEN_BUDGET if rule not in OUT else rule for rule in rules[trimmed.first : current[0]]
+        ]
+        older.clear()
     cuts = _level(costs, current, hard)
     room = hard - _total(costs, current, cuts)
     while older and _too_thin(costs, older, room):

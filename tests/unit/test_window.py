@@ -251,6 +251,13 @@ class TestCuttingInside:
         assert [TOKEN_BUDGET] * 7 + [CURRENT_TURN] * 3 == trimmed.rules
         assert {7: 66, 8: 66, 9: 66} == trimmed.cuts
 
+    def test_nothing_older_stays_where_the_current_turn_had_no_room(self) -> None:
+        """Dropping a message to answer and keeping an older turn, however small, would turn the talk around."""
+        rows = [row(0, "user", "m0", 0, tokens=0), *(row(i, "user", f"m{i}", 1, tokens=200) for i in range(1, 4))]
+        trimmed = trim(rows, limits(hard=100))
+
+        assert [TOKEN_BUDGET, TOKEN_BUDGET, TOKEN_BUDGET, CURRENT_TURN] == trimmed.rules
+
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[Message]:
