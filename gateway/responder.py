@@ -92,6 +92,11 @@ class Responder:
         started = await self._inbox.start(ids, turn_id=turn.turn_id, lane=turn.claim.lane, fence=turn.claim.fence)
         if len(started) < len(ids):
             return  # one of them ended since it was read: the lane looks again, and the attempt was none
+        if turn.attempts > self._live.configuration.settings.queue.attempts:
+            # Not even the notice could be stored: end it without, or it would come back for ever.
+            text = notice("gave_up", routes[0].language)
+            await self._end(turn, turn.events, Outcome(state="dead", code="gave_up", message=text))
+            return
         self._streams.begin(ids)
         outgoing = await self._outgoing(turn, routes)
         if outgoing is None:
