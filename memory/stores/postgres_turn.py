@@ -26,6 +26,9 @@ _PROFILE = """SELECT to_json(p) AS row FROM profile_items p
   WHERE p.person_id = %(person_id)s AND p.namespace = %(namespace)s AND p.status = 'active' AND p.valid_from_ms <= %(now_ms)s
   AND (p.valid_to_ms IS NULL OR p.valid_to_ms > %(now_ms)s) AND (p.chat_type = 'group' OR %(private_too)s)"""
 
+_LAST_SESSION = """FROM sessions c WHERE c.scope_id = here.carry_scope_id AND c.first_id <= here.carry_last_id
+    ORDER BY c.first_id DESC LIMIT 1"""
+
 PARTS = {
     "window": f"""SELECT {MESSAGE} AS row FROM messages m
   WHERE m.scope_id = here.scope_id AND m.id BETWEEN here.first_id AND here.until_id AND m.session_id = here.session_id
@@ -39,11 +42,9 @@ PARTS = {
   AND f.status = 'active' AND f.expires_ms > %(now_ms)s ORDER BY f.id""",
     "pinned": f"{_PROFILE} AND p.pinned ORDER BY p.id",
     "profile": f"{_PROFILE} AND NOT p.pinned ORDER BY p.id DESC LIMIT %(profile)s",
-    "carried": f"""SELECT {MESSAGE} AS row FROM (SELECT c.id, c.first_id FROM sessions c
-    WHERE c.scope_id = here.carry_scope_id AND c.first_id <= here.carry_last_id ORDER BY c.first_id DESC LIMIT 1) l
-  JOIN messages m ON m.scope_id = here.carry_scope_id AND m.id BETWEEN l.first_id AND here.carry_last_id
-    AND m.session_id = l.id
-  ORDER BY m.id DESC LIMIT {CARRIED}""",
+    "carried": f"""SELECT {MESSAGE} AS row FROM messages m
+  WHERE m.scope_id = here.carry_scope_id AND m.id BETWEEN (SELECT c.first_id {_LAST_SESSION}) AND here.carry_last_id
+  AND m.session_id = (SELECT c.id {_LAST_SESSION}) ORDER BY m.id DESC LIMIT {CARRIED}""",
 }
 """What each part of `memory.base.Loaded` selects, given `here`: a JSON value a row."""
 

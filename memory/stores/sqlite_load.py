@@ -22,10 +22,10 @@ _WINDOW = f"""SELECT {MESSAGES.select} FROM messages
 _TURN = (
     f"SELECT {MESSAGES.select} FROM messages INDEXED BY messages_turn WHERE scope_id = ? AND turn_id = ? ORDER BY id"
 )
-_CARRIED = f"""SELECT {MESSAGES.select} FROM (SELECT id AS last_session, first_id FROM sessions
-    WHERE scope_id = :scope AND first_id <= :last ORDER BY first_id DESC LIMIT 1)
-  JOIN messages ON scope_id = :scope AND id BETWEEN first_id AND :last AND session_id = last_session
-  ORDER BY id DESC LIMIT {CARRIED}"""
+_LAST_SESSION = "FROM sessions AS s WHERE s.scope_id = :scope AND s.first_id <= :last ORDER BY s.first_id DESC LIMIT 1"
+_CARRIED = f"""SELECT {MESSAGES.select} FROM messages
+  WHERE scope_id = :scope AND id BETWEEN (SELECT s.first_id {_LAST_SESSION}) AND :last
+  AND session_id = (SELECT s.id {_LAST_SESSION}) ORDER BY id DESC LIMIT {CARRIED}"""
 _OBSERVED = f"SELECT {OBSERVED.select} FROM observed WHERE scope_id = ? ORDER BY id DESC LIMIT ?"
 _SUMMARY = (
     f"""SELECT {SUMMARIES.select} FROM summaries WHERE scope_id = ? AND session_id = ? ORDER BY id DESC LIMIT 1"""
