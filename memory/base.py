@@ -401,12 +401,13 @@ class Store(Protocol):
         self, scope_id: int, platform_message_id: str, *, text: str, tokens: int, low_value: bool, now_ms: int
     ) -> bool:
         """Give a message a new text and version; the old version stays for replay. The text it already has changes
-        nothing. Reaches observed messages too (without keeping their old text). False: no such live message."""
+        nothing. Reaches observed messages too (without keeping their old text), quotes, and every scope of the same place:
+        other agents', in a group also other speakers'. False: no such live message."""
         ...
 
     async def delete(self, scope_id: int, platform_message_id: str, *, now_ms: int) -> bool:
-        """Tombstone a message: its text, in every version and in the scope's title, is gone; its place stays. An observed
-        one goes altogether. False: no such live message."""
+        """Tombstone a message, wherever `edit` would reach it: its text, in every version and in the scope's title, is gone;
+        its place stays. An observed one goes altogether. False: no such live message."""
         ...
 
     async def end_session(self, scope_id: int, *, now_ms: int) -> bool:

@@ -208,11 +208,11 @@ class PostgresStore:
             "low_value": low_value,
             "now_ms": now_ms,
         }
-        return await self._told(sql.EDIT, values)
+        return await self._told_in_place(sql.EDIT, values)
 
     async def delete(self, scope_id: int, platform_message_id: str, *, now_ms: int) -> bool:
         values = {"scope_id": scope_id, "platform_message_id": storable(platform_message_id), "now_ms": now_ms}
-        return await self._told(sql.DELETE, values)
+        return await self._told_in_place(sql.DELETE, values)
 
     async def end_session(self, scope_id: int, *, now_ms: int) -> bool:
         return await self._told(sql.END_SESSION, {"scope_id": scope_id, "now_ms": now_ms})
@@ -365,6 +365,12 @@ class PostgresStore:
         """Return the messages that a statement aggregates newest first, oldest first."""
         rows = await self._database.fetch(statement, values)
         return messages_in(rows[0][0])
+
+    async def _told_in_place(self, statement: Statement, values: Values) -> bool:
+        """Change a message in each scope of its place that has it, scope by scope: whoever is cut off calls again."""
+        names = ("scope_id", "platform_message_id")
+        scopes = await self._database.fetch(sql.PLACE, {name: values[name] for name in names})
+        return True in [await self._told(statement, values | {"scope_id": id_}) for (id_,) in scopes]
 
     async def _told(self, statement: Statement, values: Values) -> bool:
         return bool((await self._database.fetch(statement, values))[0][0])

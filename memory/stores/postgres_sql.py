@@ -68,6 +68,16 @@ SELECT 1 FROM head""")
 FORGET_OBSERVED = statement("""DELETE FROM observed WHERE scope_id = %(scope_id)s AND id <=
   (SELECT id FROM observed WHERE scope_id = %(scope_id)s ORDER BY id DESC OFFSET %(keep)s LIMIT 1)""")
 
+# The platform knows no agents: a message is looked for in all scopes of its place, a private one's being one person's.
+PLACE = statement("""SELECT b.id FROM scopes a
+  JOIN scopes b ON b.channel = a.channel AND b.conversation = a.conversation AND b.chat_type = a.chat_type
+    AND (b."user" = a."user" OR a.chat_type = 'group')
+  WHERE a.id = %(scope_id)s AND (b.id = a.id
+    OR EXISTS (SELECT FROM messages m WHERE m.scope_id = b.id AND m.platform_message_id = %(platform_message_id)s)
+    OR EXISTS (SELECT FROM messages m WHERE m.scope_id = b.id AND m.reply_to = %(platform_message_id)s
+      AND m.quote IS NOT NULL)
+    OR EXISTS (SELECT FROM observed o WHERE o.scope_id = b.id AND o.platform_message_id = %(platform_message_id)s))""")
+
 EDIT = statement("""WITH old AS (
   SELECT * FROM messages WHERE scope_id = %(scope_id)s AND platform_message_id = %(platform_message_id)s
     AND deleted_ms IS NULL FOR UPDATE

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 
@@ -17,21 +18,32 @@ from memory.stores.rows import storable, storable_or_none, title_of
 from memory.stores.sqlite_append import known_head, save_head
 from memory.stores.sqlite_rows import MESSAGES, OBSERVED, read_messages
 
+# The platform knows no agents: a message is looked for in all scopes of its place, a private one's being one person's.
+_PLACE = """SELECT b.id FROM scopes AS a
+  JOIN scopes AS b ON b.channel = a.channel AND b.conversation = a.conversation AND b.chat_type = a.chat_type
+    AND (b."user" = a."user" OR a.chat_type = 'group')
+  WHERE a.id = :scope AND (b.id = a.id
+    OR EXISTS (SELECT 1 FROM messages INDEXED BY messages_platform
+      WHERE scope_id = b.id AND platform_message_id = :message)
+    OR EXISTS (SELECT 1 FROM messages INDEXED BY messages_quote
+      WHERE scope_id = b.id AND reply_to = :message AND quote IS NOT NULL)
+    OR EXISTS (SELECT 1 FROM observed WHERE scope_id = b.id AND platform_message_id = :message))"""
 _OF_PLATFORM = "scope_id = :scope AND platform_message_id = :message"
 _LIVE = f"{_OF_PLATFORM} AND deleted_ms IS NULL"
-_FIND = f"SELECT id, text FROM messages WHERE {_LIVE}"
+# Here and below the index is named, because the planner would walk the whole scope instead.
+_FIND = f"SELECT id, text FROM messages INDEXED BY messages_platform WHERE {_LIVE}"
 _KEEP_VERSION = """INSERT INTO message_versions (scope_id, id, version, text, tokens, low_value, edited_ms)
   SELECT scope_id, id, version, text, tokens, low_value, edited_ms FROM messages WHERE scope_id = :scope AND id = :id"""
-_EDIT = """UPDATE messages SET text = :text, tokens = :tokens, low_value = :low_value, version = version + 1, edited_ms = :now
+_CHANGE = """UPDATE messages SET text = :text, tokens = :tokens, low_value = :low_value, version = version + 1, edited_ms = :now
   WHERE scope_id = :scope AND id = :id"""
 _DELETE = """UPDATE messages SET text = '', tokens = 0, quote = NULL, thinking = NULL, steps = NULL, deleted_ms = :now
   WHERE scope_id = :scope AND id = :id"""
 _EMPTY_VERSIONS = "UPDATE message_versions SET text = '', tokens = 0 WHERE scope_id = :scope AND id = :id"
 _RETITLE = "UPDATE scopes SET title = :title WHERE id = :scope AND title_id = :id"
 _UNTITLE = "UPDATE scopes SET title = '', title_id = NULL WHERE id = :scope AND title_id = :id"
-_REQUOTE = """UPDATE messages SET quote = json_set(quote, '$.text', :text)
-  WHERE scope_id = :scope AND reply_to = :message AND quote IS NOT NULL"""
-_UNQUOTE = "UPDATE messages SET quote = NULL WHERE scope_id = :scope AND reply_to = :message AND quote IS NOT NULL"
+_QUOTES = "scope_id = :scope AND reply_to = :message AND quote IS NOT NULL"
+_REQUOTE = f"UPDATE messages INDEXED BY messages_quote SET quote = json_set(quote, '$.text', :text) WHERE {_QUOTES}"
+_UNQUOTE = f"UPDATE messages INDEXED BY messages_quote SET quote = NULL WHERE {_QUOTES}"
 _EDIT_OBSERVED = f"""UPDATE observed SET text = :text, tokens = :tokens, version = version + 1
   WHERE {_OF_PLATFORM} AND text <> :text"""
 _HAS_OBSERVED = f"SELECT 1 FROM observed WHERE {_OF_PLATFORM}"
@@ -66,11 +78,16 @@ def edit(
         "low_value": low_value,
         "now": now_ms,
     }
+    return True in [_edit(db, new | {"scope": id_}) for (id_,) in db.execute(_PLACE, new).fetchall()]
+
+
+def _edit(db: sqlite3.Connection, new: dict[str, Any]) -> bool:
+    text = new["text"]
     live = db.execute(_FIND, new).fetchall()
     for id_, old in live:
         if old != text:
             db.execute(_KEEP_VERSION, new | {"id": id_})
-            db.execute(_EDIT, new | {"id": id_})
+            db.execute(_CHANGE, new | {"id": id_})
             db.execute(_RETITLE, new | {"id": id_, "title": title_of(text)})
     db.execute(_REQUOTE, new)
     observed = db.execute(_HAS_OBSERVED, new).fetchone()
@@ -81,6 +98,10 @@ def edit(
 def delete(db: sqlite3.Connection, scope_id: int, platform_message_id: str, *, now_ms: int) -> bool:
     """Do what `Store.delete` promises; the caller commits."""
     gone = {"scope": scope_id, "message": storable(platform_message_id), "now": now_ms}
+    return True in [_delete(db, gone | {"scope": id_}) for (id_,) in db.execute(_PLACE, gone).fetchall()]
+
+
+def _delete(db: sqlite3.Connection, gone: dict[str, Any]) -> bool:
     live = db.execute(_FIND, gone).fetchall()
     for id_, _ in live:
         for statement in (_DELETE, _EMPTY_VERSIONS, _UNTITLE):

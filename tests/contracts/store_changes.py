@@ -136,6 +136,45 @@ class EditContract:
         assert [None, Quoted(name="Ann", text="second"), None] == [row.quote for row in edited]
         assert [None, None, None] == [row.quote for row in deleted]
 
+    @pytest.mark.parametrize(
+        "there",
+        [
+            {"agent": "other"},
+            {"chat_type": "group", "user": "u2"},
+            {"chat_type": "group", "user": "u2", "agent": "other"},
+        ],
+        ids=["another agent's", "another speaker's", "both"],
+    )
+    async def test_the_whole_place_is_reached(self, store: Store, there: dict[str, str]) -> None:
+        """The platform knows no agents and no scopes: what is edited or deleted is so in each of them, and quotes of it too,
+        whoever answers there now."""
+        here = {"chat_type": there.get("chat_type", "private")}
+        mine, theirs = await opened(store, mode="speaker", **here), await opened(store, mode="speaker", **there)
+        await _said(store, theirs.id)
+        quoting = said("what?", 2, reply_to="m1", quote=Quoted(name="Ann", text="first"))
+        await put(store, mine.id, quoting, turn_id=2, session=rule("s-2"))
+
+        assert await _edit(store, mine.id, "m1", "second")
+        assert ["second"] == await window(store, theirs.id)
+        assert Quoted(name="Ann", text="second") == (await store.load(wish(mine.id))).window[0].quote
+        assert await store.delete(mine.id, "m1", now_ms=NOW)
+        assert [""] == await window(store, theirs.id)
+        assert (await store.load(wish(mine.id))).window[0].quote is None
+
+    @pytest.mark.parametrize(
+        "elsewhere",
+        [{"user": "u2"}, {"channel": "web2"}, {"room": "r2"}, {"thread": "t"}, {"chat_type": "group"}],
+        ids=str,
+    )
+    async def test_no_other_place_is_reached(self, store: Store, elsewhere: dict[str, str]) -> None:
+        """Equal message ids of other people's private rooms, of other channels and rooms mean other messages."""
+        mine, theirs = await opened(store), await opened(store, **elsewhere)
+        await _said(store, theirs.id)
+
+        assert not await _edit(store, mine.id, "m1", "second")
+        assert not await store.delete(mine.id, "m1", now_ms=NOW)
+        assert ["first"] == await window(store, theirs.id)
+
     async def test_what_is_not_there_is_not_changed(self, store: Store) -> None:
         """Unknown, foreign, already deleted, wildcards: False and nothing written."""
         scope, other = await opened(store), await opened(store, user="u2")

@@ -15,6 +15,7 @@ import pytest
 from memory.base import Load, Message, NewMessage
 from memory.errors import StoreUnavailable
 from memory.ids import Ids
+from memory.key import scope_of
 from memory.stores import postgres_sql as sql
 from memory.stores import postgres_turn as turn_sql
 from memory.stores.postgres import PostgresStore
@@ -26,6 +27,7 @@ from tests.contracts.store import (
     NOW,
     fact,
     item,
+    key,
     opened,
     owner,
     put,
@@ -343,6 +345,8 @@ class TestCost:
             many = [message for n in range(first, first + 200) for message in (said("q", n), replied("a", n))]
             await put(store, scope.id, *many, turn_id=-1 - first)
         await store.put_facts([fact(n, scope.id) for n in range(1, 6)])
+        names = scope_of(key(agent="other"), mode="conversation")
+        carrying = await store.open_scope(names, now_ms=NOW, agent_change="carry")
         await column.sql("VACUUM ANALYZE")
         owned = owner(scope.id, person_id=7)
         draft = Draft([said("next", 9000)], ids=Ids(2), scope_id=scope.id, turn_id=9000, now_ms=NOW)
@@ -362,7 +366,8 @@ class TestCost:
             await connection.execute("SET plan_cache_mode = force_generic_plan")
             for name in ("LOAD", "APPEND", "APPEND_AND_LOAD", "REPEAT"):
                 assert await _pages(connection, getattr(turn_sql, name), values) < 80, name
-            for name in ("OF_TURN", "OLDER", "EDIT", "DELETE", "END_SESSION"):
+            assert await _pages(connection, turn_sql.LOAD, values | {"scope_id": carrying.id}) < 80
+            for name in ("OF_TURN", "OLDER", "PLACE", "EDIT", "DELETE", "END_SESSION"):
                 assert await _pages(connection, getattr(sql, name), values) < 80, name
 
 

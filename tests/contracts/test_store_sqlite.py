@@ -17,10 +17,11 @@ import pytest
 from memory.base import Identity, Load
 from memory.errors import SchemaTooNew, StoreUnavailable
 from memory.ids import Ids
+from memory.key import scope_of
 from memory.stores.lock import StoreLock
 from memory.stores.sqlite import SqliteStore
 from memory.stores.sqlite_file import check_version
-from tests.contracts.store import NOW, ledger, opened, put, replied, rule, said, talk, texts, window, wish
+from tests.contracts.store import NOW, key, ledger, opened, put, replied, rule, said, talk, texts, window, wish
 
 
 def store_at(
@@ -71,12 +72,26 @@ async def test_the_work_of_a_turn_does_not_grow_with_history(store: SqliteStore,
 
     store._db.set_progress_handler(count, 1)
     await store.append_and_load(
-        scope.id, [said("now", 9)], wish(scope.id, page=20, person_id=7), turn_id=9, session=rule(), fence=1
+        scope.id,
+        [said("now", 9, platform_message_id="m")],
+        wish(scope.id, page=20, person_id=7),
+        turn_id=9,
+        session=rule(),
+        fence=1,
     )
     await put(store, scope.id, replied("reply", 9), turn_id=9)
     await store.turn_messages(wish(scope.id).owner, 9)
+    turn_steps, steps = steps, 0
+    await store.edit(scope.id, "m", text="mended", tokens=1, low_value=False, now_ms=NOW)
+    await store.delete(scope.id, "m", now_ms=NOW)
+    change_steps, steps = steps, 0
+    other = await store.open_scope(scope_of(key(agent="other"), mode="conversation"), now_ms=NOW, agent_change="carry")
+    carried = (await store.load(wish(other.id))).carried
     store._db.set_progress_handler(None, 0)
 
+    assert 20 == len(carried)
+    assert turn_steps < 4000
+    assert change_steps < 2000
     assert steps < 4000
 
 
