@@ -467,7 +467,7 @@ class AppendContract:
         assert NOW + 5 == row.last_ms
 
     async def test_rows_are_on_disk_for_the_next_process(self, column: Column) -> None:
-        """History survives a restart (C03, langbot-app/LangBot#804); nothing of it lives in the store object."""
+        """History survives a restart (C03, E17, langbot-app/LangBot#804); nothing of it lives in the store object."""
         async with column.open() as store:
             scope = await opened(store)
             await talk(store, scope.id, 2)

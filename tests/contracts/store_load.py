@@ -172,7 +172,7 @@ class LoadContract:
         assert (item(9, pinned=True), item(11, pinned=True)) == loaded.pinned
 
     async def test_the_profile_is_bounded_and_the_pinned_are_not(self, store: Store) -> None:
-        """Hard constraints always come along (D16); the rest only as far as asked."""
+        """Hard constraints always come along (D16); the rest only as far as asked (D08)."""
         scope = await opened(store)
         await store.put_profile([item(n, pinned=n > 10) for n in range(1, 21)])
 
@@ -205,7 +205,7 @@ class LoadContract:
         assert ([2, 1], [3, 4]) == await seen("private")
 
     async def test_a_profile_follows_its_person_into_any_scope(self, store: Store) -> None:
-        """Long-term memory crosses sessions and conversations (B21, B22)."""
+        """Long-term memory crosses sessions and conversations (B21, B22, C21, D06)."""
         await store.put_profile([item(1)])
         scope = await opened(store, room="elsewhere", channel="other")
 

@@ -35,7 +35,7 @@ class TestPrivateTalk:
         ids=["A02", "C26", "E01", "B02"],
     )
     def test_what_the_question_leans_on_is_in_the_prompt(self, said: list[str], now: str, needed: str) -> None:
-        """The acceptance scenes of the articles, within the window."""
+        """The acceptance scenes of the articles, within the window (A01, B01, C01)."""
         window = []
         for turn, text in enumerate(said, 1):
             window += [row(2 * turn, "user", text, turn), row(2 * turn + 1, "assistant", "…", turn)]

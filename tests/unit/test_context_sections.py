@@ -24,7 +24,7 @@ class TestSystemBlock:
     """One block, in a fixed order (B03, B04, F3)."""
 
     def test_sections_stand_in_order_and_are_labelled(self) -> None:
-        """Role, pinned, profile, summary, facts, carried, observed: each with its source (B29, B30, B31)."""
+        """Role, pinned, profile, summary, facts, carried, observed: each with its source (B29, B30, B31, C22, D04)."""
         system = prompt([], [asked(1)], **FULL).system
         order = [
             "You are a shop's assistant.",
@@ -55,7 +55,7 @@ class TestSystemBlock:
         assert "Permissions never depend on memory" in system
 
     def test_empty_sources_leave_no_trace(self) -> None:
-        """B26: nothing relevant, nothing injected."""
+        """B26, D07: nothing relevant or nothing known, nothing injected, no error."""
         assert "<memory section" not in prompt([], [asked(1)]).system
 
     def test_memory_text_cannot_leave_its_section(self) -> None:

@@ -1,4 +1,5 @@
-"""The memory facade on real databases: a turn's whole way through memory, and what fails apart."""
+"""The memory facade: a turn's whole way through memory, and what fails apart; the same calls, the same prompts, whatever the
+database and whether a cache stands before it (A04 to A09, C02)."""
 
 from __future__ import annotations
 
@@ -89,7 +90,7 @@ class TestTurn:
         )
 
     async def test_new_ends_the_session(self, talk: Talk) -> None:
-        """`/new`: the next turn opens a session, its window is empty; nothing to end is no error."""
+        """`/new`: the next turn opens a session, its window is empty; nothing to end is no error (B32)."""
         first = await talk.say("hello there friend", "hi")
 
         assert await talk.memory.end_session(scope(), agent_change="fresh")

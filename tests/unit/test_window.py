@@ -91,7 +91,7 @@ class TestTurns:
 
 
 class TestFilter:
-    """Stage 1: fillers and deleted messages (C06)."""
+    """Stage 1: fillers and deleted messages (A34, C05, C06, C11)."""
 
     def test_a_filler_goes_and_its_turn_does_not_count(self) -> None:
         """ "ok" takes no turn's place: one more turn of substance stands in the window."""
