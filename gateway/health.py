@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 
 from gateway.errors import AgentFault, StoreBusy
@@ -12,6 +13,8 @@ from gateway.live import Live, MadeAgent
 from memory.base import Store
 from memory.errors import StoreUnavailable
 from memory.ids import now_ms
+
+logger = logging.getLogger(__name__)
 
 PROBE_S = 30.0
 """Seconds an agent's answer to a probe counts: readiness is asked every few seconds, a model's service should not be."""
@@ -76,5 +79,9 @@ class Health:
             state = "ok"
         except (AgentFault, TimeoutError) as fault:
             state = str(fault) or "no answer in time"
+        except Exception as exc:
+            # A fault of the agent's own code takes neither the other answers nor the gateway with it.
+            logger.exception("probe broke off", extra={"agent": name})
+            state = f"the probe broke off ({type(exc).__name__}); the log tells more"
         self._probed[name] = (time.monotonic() + (PROBE_S if state == "ok" else PROBE_AGAIN_S), made, state)
         return state

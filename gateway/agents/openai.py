@@ -71,7 +71,7 @@ class OpenAIAgent:
         """Load the client library without stopping the loop. Idempotent; the first call does it if need be."""
         async with self._opening:
             if self._client is None:
-                self._client = await asyncio.to_thread(_make_client, self._settings)
+                self._client = await asyncio.to_thread(_make_client, self._settings, service=self._service)
             return self._client
 
     async def aclose(self) -> None:
@@ -165,12 +165,15 @@ class OpenAIAgent:
 
     async def _connected(self, call: Awaitable[httpx2.Response], *, seconds: float, deadline: float) -> httpx2.Response:
         """Await the head of a response. Raises `AgentUnavailable`, `AgentTimeout`, or the client's `APIStatusError`."""
+        import httpx2
         import openai
 
         try:
             return await self._within(call, seconds=seconds, deadline=deadline)
         except (openai.APIConnectionError, aiohttp.ClientError) as exc:
             raise AgentUnavailable(f"{self._service} can't be reached ({_root(exc)}); check its base_url") from exc
+        except (ValueError, httpx2.InvalidURL) as exc:
+            raise _unaskable(self._service, exc) from None  # the error may quote the key
 
     async def _next(self, blocks: AsyncIterator[bytes], reading: Completion, *, deadline: float) -> bytes | None:
         """Return the next bytes of the body, or None at its end; once the text is whole, trouble is an end too."""
@@ -212,22 +215,25 @@ class OpenAIAgent:
         return refusal(exc.status_code, exc.body, service=self._service, retry_after_s=asked_s)
 
 
-def _make_client(settings: AgentSettings) -> AsyncOpenAI:
+def _make_client(settings: AgentSettings, *, service: str) -> AsyncOpenAI:
     import httpx2
     from openai import AsyncOpenAI, DefaultAioHttpClient
 
     # The time to connect is the transport's; the time between bytes and the deadline are measured here.
     timeout = httpx2.Timeout(None, connect=settings.connect_s, pool=settings.connect_s)
     limits = httpx2.Limits(max_connections=MAX_CONNECTIONS, keepalive_expiry=KEEP_ALIVE_S)
-    return AsyncOpenAI(
-        # Key and address are given even when unset, or the client would take them from the environment behind the
-        # settings' back. Local services ignore the key.
-        api_key=settings.api_key.get_secret_value() if settings.api_key is not None else "unset",
-        base_url=settings.base_url or OFFICIAL_URL,
-        max_retries=0,
-        timeout=timeout,
-        http_client=DefaultAioHttpClient(timeout=timeout, limits=limits),
-    )
+    try:
+        return AsyncOpenAI(
+            # Key and address are given even when unset, or the client would take them from the environment behind the
+            # settings' back. Local services ignore the key.
+            api_key=settings.api_key.get_secret_value() if settings.api_key is not None else "unset",
+            base_url=settings.base_url or OFFICIAL_URL,
+            max_retries=0,
+            timeout=timeout,
+            http_client=DefaultAioHttpClient(timeout=timeout, limits=limits),
+        )
+    except (ValueError, httpx2.InvalidURL) as exc:
+        raise _unaskable(service, exc) from None
 
 
 def _raw(client: AsyncOpenAI, path: str, *, content: bytes | None = None) -> Awaitable[httpx2.Response]:
@@ -247,6 +253,10 @@ def _raw(client: AsyncOpenAI, path: str, *, content: bytes | None = None) -> Awa
             path, cast_to=httpx2.Response, content=content, options=options, stream=True, stream_cls=AsyncStream[object]
         )
     return cast("Awaitable[httpx2.Response]", call)  # its types don't say so, but `cast_to` goes before `stream_cls`
+
+
+def _unaskable(service: str, exc: Exception) -> AgentRefused:
+    return AgentRefused(f"{service} can't be asked ({type(exc).__name__}); check the agent's base_url and api_key")
 
 
 def _root(exc: BaseException) -> str:

@@ -16,6 +16,7 @@ import msgspec
 import pytest
 
 from config.settings import AgentSettings
+from gateway import logs
 from gateway.agent import AgentEvent, Delta, Done, Usage
 from gateway.agents.openai import OpenAIAgent
 from gateway.errors import AgentBroken, AgentFault, AgentRefused, AgentTimeout, AgentUnavailable, ContextTooLong
@@ -441,6 +442,29 @@ class TestRetries:
 
         assert "can't be reached (ConnectionRefusedError)" in said
         assert "127.0.0.1" in said
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            {"base_url": "http://127.0.0.1:1/\x01"},
+            {"base_url": "http://me:pw@127.0.0.1:1/v1"},
+            {"base_url": f"http://{'a' * 300}/v1"},
+            {"api_key": "sk-\u200bSECRET"},
+        ],
+        ids=["control-character", "password", "long-label", "zero-width-space"],
+    )
+    async def test_an_address_or_key_that_cannot_be_sent(self, wrong: dict[str, str]) -> None:
+        """What the client's own checks refuse is refused in our words, without the key, when asked and when probed."""
+        settings = AgentSettings.model_validate({"base_url": "http://127.0.0.1:1/v1", "api_key": "k"} | wrong)
+        agent = OpenAIAgent(settings, jitter=lambda: 0.0)
+
+        said = await fails(agent, AgentRefused)
+        with pytest.raises(AgentRefused) as probed:
+            await agent.probe()
+        await agent.aclose()
+
+        assert "check the agent's base_url and api_key" in said
+        assert "SECRET" not in said + logs.describe(probed.value)
 
     async def test_a_server_that_speaks_no_http(self) -> None:
         """Bytes that are no HTTP are a fault of ours to tell, not a stray error of the transport."""

@@ -102,10 +102,14 @@ FAULTS: list[tuple[Callable[[Service], None], str]] = [
     (lambda service: setattr(service, "fault", AgentUnavailable("the service is away")), "the service is away"),
     (lambda service: setattr(service, "fault", AgentRefused("the key is wrong")), "the key is wrong"),
     (lambda service: setattr(service, "hangs", True), "no answer in time"),
+    (
+        lambda service: setattr(service, "fault", KeyError("a bug's words")),
+        "the probe broke off (KeyError); the log tells more",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("harm", "said"), FAULTS, ids=["away", "refused", "silent"])
+@pytest.mark.parametrize(("harm", "said"), FAULTS, ids=["away", "refused", "silent", "bug"])
 async def test_one_agent_down(harm: Callable[[Service], None], said: str, house: House) -> None:
     """It is named with its reason; while another one works there is somebody to answer."""
     harm(house.services["good"])
