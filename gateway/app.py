@@ -221,7 +221,7 @@ async def run(
             make_agent=lambda name, agent: make_agent(name, agent, metrics=metrics),
             make_adapter=lambda name, channel: make_adapter(name, channel, live=live, explains=explaining),
         )
-        streams = ProcessStreams()
+        streams = ProcessStreams(first_id=now_ms() * 1000)  # no stream has a thousand events a millisecond
         people = People(store)
         memory = Memory(store, tokenizers=tokenizers)
         intake = Intake(

@@ -19,11 +19,11 @@ KEPT_EVENTS = 256
 class _Stream:
     """One turn's events so far, and the wish to know of more."""
 
-    __slots__ = ("closed", "events", "last_id", "more", "text")
+    __slots__ = ("closed", "events", "first_id", "last_id", "more", "text")
 
-    def __init__(self) -> None:
+    def __init__(self, first_id: int) -> None:
         self.text = ""
-        self.last_id = 0
+        self.first_id = self.last_id = first_id
         self.events: deque[StreamEvent] = deque(maxlen=KEPT_EVENTS)
         self.more = asyncio.Event()
         self.closed = False
@@ -55,7 +55,10 @@ class ProcessStreams:
     """Streams of the turns that run here, `bound` at most; of those that ended the last `finished`. Whoever comes later is
     told from the stored reply."""
 
-    def __init__(self, bound: int = 20_000, finished: int = 500) -> None:
+    def __init__(self, bound: int = 20_000, finished: int = 500, *, first_id: int = 0) -> None:
+        """Events are numbered from behind `first_id`: greater in each process than all numbers of the one before, so that a
+        reader who comes back after a restart is not given the rest of another answer."""
+        self._first_id = first_id
         self._bound = bound
         self._most_finished = finished
         self._streams: OrderedDict[int, _Stream] = OrderedDict()
@@ -64,7 +67,7 @@ class ProcessStreams:
     def _stream(self, event_id: int) -> _Stream:
         stream = self._streams.get(event_id)
         if stream is None:
-            stream = self._streams[event_id] = _Stream()
+            stream = self._streams[event_id] = _Stream(self._first_id)
             while len(self._streams) > self._bound:
                 self._streams.popitem(last=False)
         else:
@@ -107,7 +110,7 @@ class ProcessStreams:
         self, event_id: int, *, after: int | None, idle_s: float
     ) -> AsyncGenerator[StreamEvent | None, None]:
         stream = self._stream(event_id)
-        last = after or 0
+        last = after or stream.first_id
         while True:
             more = stream.more
             for event in stream.behind(last):

@@ -54,6 +54,21 @@ async def test_a_reader_resumes_behind_what_it_has() -> None:
     assert [(2, "delta", "b"), (3, "done", "")] == await read(streams, 7, after=1)
 
 
+async def test_a_reader_of_an_earlier_process_begins_anew() -> None:
+    """After a restart the turn is answered again, perhaps otherwise: what a reader has of the first answer is not continued
+    by the second one."""
+    before, after = ProcessStreams(first_id=1000), ProcessStreams(first_id=2000)
+    before.delta([7], "The first ")
+    before.delta([7], "answer was ")
+    for piece in ("另一个", "答案", ", whole"):
+        after.delta([7], piece)
+    after.close(7, name="done", view=b"{}")
+
+    seen = await read(after, 7, after=1002)
+    assert "另一个答案, whole" == shown(seen, "The first answer was ")
+    assert [2001, 2002, 2003, 2004] == [id_ for id_, _, _ in await read(after, 7)]
+
+
 async def test_a_reader_that_has_the_end_gets_it_again() -> None:
     """A browser that reconnects by itself behind the last event is told at once, not left waiting."""
     streams = ProcessStreams()
