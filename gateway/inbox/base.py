@@ -73,7 +73,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     """`accepted`: stored now. `duplicate`: `event` was stored before under one of the dedupe ids. `folded`: so it was, and
-    it is a sibling that this call completed (another dedupe id of the same message was added to it)."""
+    it is a sibling that this call completed (another dedupe id of the same message was added to it). What came with another
+    fingerprint is no sibling: its other ids stay free, for whoever sends it rightly."""
 
     verdict: Literal["accepted", "duplicate", "folded"]
     event: Event

@@ -58,7 +58,8 @@ WITH found AS MATERIALIZED (
   ORDER BY array_position(%(digests)b::bytea[], digest) LIMIT 1
 ), added AS (
   INSERT INTO inbox_dedupe (digest, event_id)
-  SELECT digest, event_id FROM unnest(%(digests)b::bytea[]) AS d (digest), found ORDER BY digest
+  SELECT digest, event_id FROM unnest(%(digests)b::bytea[]) AS d (digest), found
+  WHERE (SELECT fingerprint FROM inbox_events WHERE id = event_id) IS NOT DISTINCT FROM %(fingerprint)s ORDER BY digest
   ON CONFLICT DO NOTHING RETURNING 1
 )
 SELECT {EVENT_COLUMNS}, (SELECT count(*) FROM added) FROM inbox_events WHERE id = (SELECT event_id FROM found)"""
@@ -106,7 +107,7 @@ async def _store(db: Connection, arrivals: Sequence[Arrival], *, owner: int) -> 
 
 
 async def _known(db: Connection, arrival: Arrival) -> Accepted | None:
-    cursor = await db.execute(_KNOWN, {"digests": list(arrival.digests)})
+    cursor = await db.execute(_KNOWN, {"digests": list(arrival.digests), "fingerprint": arrival.event.fingerprint})
     row = await cursor.fetchone()
     if row is None:
         return None

@@ -32,16 +32,17 @@ def accept(
         row = db.execute("SELECT event_id FROM inbox_dedupe WHERE digest = ?", (digest,)).fetchone()
         if row is not None:
             known[digest] = row[0]
-    event_id = next(iter(known.values()), new.id)
-    fresh = [(digest, event_id) for digest in digests if digest not in known]
-    db.executemany("INSERT INTO inbox_dedupe (digest, event_id) VALUES (?, ?)", fresh)
     if known:
         # There: an event outlives its dedupe ids.
-        event = event_of(db.execute(_BY_ID, (event_id,)).fetchone())
-        return Accepted(verdict="folded" if fresh else "duplicate", event=event)
-    event = stored_event(new, lane=lane)
-    db.execute(_INSERT, (*event_row(event), seq, owner))
-    return Accepted(verdict="accepted", event=event)
+        event = event_of(db.execute(_BY_ID, (next(iter(known.values())),)).fetchone())
+        fresh = [digest for digest in digests if digest not in known] if event.fingerprint == new.fingerprint else []
+    else:
+        event, fresh = stored_event(new, lane=lane), list(digests)
+        db.execute(_INSERT, (*event_row(event), seq, owner))
+    db.executemany(
+        "INSERT INTO inbox_dedupe (digest, event_id) VALUES (?, ?)", [(digest, event.id) for digest in fresh]
+    )
+    return Accepted(verdict="accepted" if not known else "folded" if fresh else "duplicate", event=event)
 
 
 def find(db: sqlite3.Connection, event_id: int) -> Event | None:

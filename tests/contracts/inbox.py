@@ -122,6 +122,19 @@ class AcceptContract:
         assert ["accepted", "folded", "folded", "folded", "duplicate"] == [result.verdict for result in results]
         assert 1 == len({result.event.id for result in results})
 
+    async def test_another_body_is_no_sibling(self, queues: Queues) -> None:
+        """A sender that uses one delivery id for two messages is told so; the second one, sent again under an id of its own,
+        is taken, not bound for a week to the first."""
+        first = await queues.accept(message(fingerprint="a"), lane="a", dedupe_ids=["m1", "delivery"])
+        clash = await queues.accept(message(fingerprint="b"), lane="a", dedupe_ids=["m2", "delivery"])
+        bare = await queues.accept(message(), lane="a", dedupe_ids=["m3", "delivery"])
+        mended = await queues.accept(message(fingerprint="b"), lane="a", dedupe_ids=["m2", "delivery 2"])
+        repeat = await queues.accept(message(fingerprint="a"), lane="a", dedupe_ids=["m1", "delivery 3"])
+
+        assert [("duplicate", first.event)] * 2 == [(result.verdict, result.event) for result in (clash, bare)]
+        assert "accepted" == mended.verdict
+        assert ("folded", first.event) == (repeat.verdict, repeat.event)
+
     async def test_event_without_dedupe_ids_is_always_new(self, queues: Queues) -> None:
         """Nothing to compare by: nothing is taken for a repetition."""
         results = [await queues.accept(message(), lane="a", dedupe_ids=[]) for _ in range(2)]
