@@ -37,6 +37,9 @@ from memory.turn import Incoming, TurnRequest
 
 logger = logging.getLogger(__name__)
 
+NEW_SESSION = "new"
+"""Asked for, no session has this id: so the append opens one, and repeating the append after a crash opens no other."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
@@ -138,7 +141,6 @@ class Responder:
         if command is None:
             return await self._answer(turn, routes)
         if command.name == "new" and command.argument:
-            await self._commands.new(head, room)
             return await self._answer(turn, routes, said=command.argument)
         return Outgoing(await self._commands.answer(command, head, room))
 
@@ -159,7 +161,7 @@ class Responder:
                 agent_change=room.agent_change,
                 revision=revision,
                 language=head.language,
-                asked_session=_message(head).session,
+                asked_session=_message(head).session if said is None else NEW_SESSION,
             )
             prepared = await self._memory.load_and_append(request)
             if prepared.stored_reply is not None:  # a crash came between the stored reply and the outbox

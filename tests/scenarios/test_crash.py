@@ -127,3 +127,24 @@ async def test_killed_in_mid_answer(tmp_path: Path, session: aiohttp.ClientSessi
 
     assert "answer 2" == settled["reply"]["text"]
     assert 2 == len(model.prompts)
+
+
+@pytest.mark.parametrize("verb", ["store.append_and_load", "store.append"])
+async def test_killed_while_a_new_conversation_begins(
+    verb: str, tmp_path: Path, session: aiohttp.ClientSession
+) -> None:
+    """`/new WORDS` taken up again opens no second session: what follows still sees its words."""
+    async with model_server(lambda prompt: f"re: {said(prompt)}") as model:
+        body = f'agents: {{default: {{kind: openai, base_url: "{model.url}", model: stub}}}}\nchannels: {HOOK}'
+        config = write_config(tmp_path, body)
+        async with gateway(config, command=("-m", "tests.scenarios.kill_at", str(config), verb, "after")) as first:
+            turn = await Hook(session, first).say("/new a book, please", mode="async")
+            await first.dead()
+        async with gateway(config) as second:
+            hook = Hook(session, second)
+            settled = await hook.settled(turn)
+            await hook.say("and a shorter one?")
+
+    assert "re: a book, please" == settled["reply"]["text"]
+    users = [message["content"] for message in model.prompts[-1] if message["role"] == "user"]
+    assert ["a book, please", "and a shorter one?"] == users
