@@ -88,13 +88,8 @@ def _agent(path: Path, agent: AgentSettings) -> Iterator[Fault]:
     yield from _url((*path, "base_url"), agent.base_url, "http://", "https://")
     for name in sorted(OWN_FIELDS & agent.parameters.keys()):
         yield (*path, "parameters", name), "is set by Clew itself", "remove it; see the agent's own settings"
-    if agent.base_url is not None and "@" in agent.base_url.partition("://")[2].partition("/")[0]:
-        yield (*path, "base_url"), "holds a name or password", "take it out, and write the key as api_key"
     if agent.api_key is not None:
         yield from _not_empty((*path, "api_key"), agent.api_key)
-        key = agent.api_key.get_secret_value()
-        if not (key.isascii() and key.isprintable()):
-            yield (*path, "api_key"), "holds a character that no HTTP header takes", "copy the key again"
 
 
 def _not_empty(path: Path, secret: SecretStr) -> Iterator[Fault]:
