@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.scenarios.world import SECRET, Gateway, Hook, ModelServer, gateway, model_server, sse, write_config
+from tests.scenarios.world import SECRET, Gateway, Hook, ModelServer, gateway, model_server, numbered, sse, write_config
 from tests.serving import JWT_SECRET, bearer, message, signed, token
 
 CHANNELS = """
@@ -63,13 +63,13 @@ async def test_one_message_in_every_mode_is_one_turn_and_one_model_call(
     """Posted, waited for, followed, cut off, resumed, collected; the same turn throughout (DESIGN 9)."""
     url = f"{running.url}/channels/hook"
     streaming = await session.post(url, **signed(message(mode="stream"), secret=SECRET))
-    events = sse(streaming)
+    events = numbered(streaming)
     first = [await anext(events) for _ in range(2)]
-    turn, token_ = first[0][1]["turn"], first[0][1]["token"]
+    turn, token_ = first[0][2]["turn"], first[0][2]["token"]
     waited = await session.post(url, **signed(message(), secret=SECRET, delivery="msg_2"))
     pending = await waited.json()
     streaming.close()
-    resumed = await session.get(f"{url}/turns/{turn}/events?token={token_}", headers={"Last-Event-ID": "1"})
+    resumed = await session.get(f"{url}/turns/{turn}/events?token={token_}", headers={"Last-Event-ID": first[-1][0]})
     gate.open.set()
     rest = await read(resumed)
     collected = await session.get(
@@ -78,7 +78,7 @@ async def test_one_message_in_every_mode_is_one_turn_and_one_model_call(
     again = await session.post(url, **signed(message(mode="async"), secret=SECRET, delivery="msg_3"))
     conflict = await session.post(url, **signed(message("another"), secret=SECRET, delivery="msg_4"))
 
-    assert [("turn", True), ("delta", True)] == [(name, bool(data)) for name, data in first]
+    assert [("turn", True), ("delta", True)] == [(name, bool(data)) for _, name, data in first]
     assert (202, turn, token_) == (waited.status, pending["turn"], pending["token"])
     assert ("done", "一 one two 二") == (rest[-1][0], rest[-1][1]["reply"]["text"])
     assert "two 二" == "".join(data["text"] for name, data in rest if name == "delta")

@@ -343,13 +343,21 @@ def locked(database: Path) -> Iterator[None]:
 
 async def sse(response: aiohttp.ClientResponse) -> AsyncIterator[tuple[str, Any]]:
     """Yield (event name, decoded data) of an event stream."""
-    name, data = "", ""
+    async for _, name, data in numbered(response):
+        yield name, data
+
+
+async def numbered(response: aiohttp.ClientResponse) -> AsyncIterator[tuple[str, str, Any]]:
+    """Yield (event id, event name, decoded data) of an event stream."""
+    id_, name, data = "", "", ""
     async for raw in response.content:
         line = raw.decode().rstrip("\n").rstrip("\r")
-        if line.startswith("event:"):
+        if line.startswith("id:"):
+            id_ = line[3:].strip()
+        elif line.startswith("event:"):
             name = line[6:].strip()
         elif line.startswith("data:"):
             data += line[5:].strip()
         elif not line and data:
-            yield name, json.loads(data)
+            yield id_, name, json.loads(data)
             name, data = "", ""
