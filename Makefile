@@ -5,6 +5,11 @@ VENV := .venv
 PY := $(VENV)/bin/python
 UV := $(VENV)/bin/uv
 
+# Tests that kill, freeze and restart real servers share the machine with whatever else it does. One that fails is run again, by
+# itself and in sight of everybody; what fails twice fails.
+TEST := $(PY) -m pytest -q
+ALONE = { echo "FAILED ONCE (above); the same tests again, alone:"; $(TEST) --last-failed --last-failed-no-failures none; }
+
 .PHONY: help install run check test test-all bench schema clean
 
 help:            ## show this list
@@ -40,13 +45,13 @@ check: $(VENV)/.dev    ## lint, types, import contracts, links
 	$(PY) -m tests.links
 
 test: $(VENV)/.dev     ## everything that needs nothing but Python packages
-	rm -f .coverage .coverage.*
-	$(PY) -m pytest -q -n 2 --dist worksteal -m "not browser and not judge" --cov --cov-report=
+	rm -rf .coverage .coverage.* .pytest_cache
+	$(TEST) -n 2 --dist worksteal -m "not browser and not judge" --cov --cov-report= || { $(ALONE) && $(PY) -m coverage report --format=total; }
 
 test-all: test         ## make test, then the browser, the foreign judges, and Debian's older PostgreSQL and Redis
-	$(PY) -m pytest -q -m "browser or judge"
-	CLEW_POSTGRES_BIN="$$(ls -d /usr/lib/postgresql/*/bin | tail -n 1)" CLEW_REDIS_SERVER="$$(command -v redis-server)" \
-	  $(PY) -m pytest -q -n 2 --dist worksteal tests/contracts/test_store.py tests/contracts/test_inbox.py -k postgres
+	$(TEST) -m "browser or judge" || $(ALONE)
+	export CLEW_POSTGRES_BIN="$$(ls -d /usr/lib/postgresql/*/bin | tail -n 1)" CLEW_REDIS_SERVER="$$(command -v redis-server)"; \
+	  $(TEST) -n 2 --dist worksteal tests/contracts/test_store.py tests/contracts/test_inbox.py -k postgres || $(ALONE)
 
 bench: $(VENV)/.bench  ## the figures of tests/bench/README.md
 	$(PY) -m tests.bench
