@@ -170,9 +170,6 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     """What a channel can do; the gateway asks, never guesses by kind."""
 
     streams: bool = False  # shows a reply while it is made
-    edits: bool = False
-    max_chunk: int | None = None  # in the platform's own unit; None: no limit
-    trusted_sender: bool = True
     collected: bool = False  # the caller collects its reply: storing it is delivering it, and nothing is sent
 
 

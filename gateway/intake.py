@@ -161,7 +161,7 @@ class Intake:
         if view.status in TERMINAL:
             return view
         try:
-            async with asyncio.timeout(timeout_s), aclosing(self.events(channel, turn_id)) as events:
+            async with asyncio.timeout(timeout_s), aclosing(self._follow(event, view, after=None)) as events:
                 async for item in events:
                     if item.name in ("done", "failed"):
                         return msgspec.json.decode(item.data, type=TurnView)
@@ -175,7 +175,11 @@ class Intake:
         event = await self._event(channel, turn_id)
         if event is None:
             raise UnknownTurn(f"no turn {turn_id!r}")
-        view = await self._view(event)
+        async with aclosing(self._follow(event, await self._view(event), after=after)) as events:
+            async for item in events:
+                yield item
+
+    async def _follow(self, event: Event, view: TurnView, *, after: int | None) -> AsyncGenerator[StreamEvent, None]:
         yield StreamEvent(id=after or 0, name="turn", data=msgspec.json.encode(view))
         if view.status not in TERMINAL or self._streams.knows(event.id):
             async with aclosing(self._streams.follow(event.id, after=after, idle_s=self._poll_s)) as stream:

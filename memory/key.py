@@ -13,9 +13,6 @@ from typing import Literal
 ChatType = Literal["private", "group"]
 ScopeMode = Literal["conversation", "room", "speaker"]
 
-KEY_VERSION = 1
-"""Raised when the meaning of the five columns changes; stores refuse rows of a newer version."""
-
 ANY = "*"
 """Stands in a scope's column for "shared by all of them". A part can never be it: `*` is percent-encoded."""
 
