@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -16,13 +16,28 @@ TurnStatus = Literal["accepted", "running", "answered", "observed", "ignored", "
 TERMINAL: frozenset[str] = frozenset({"answered", "observed", "ignored", "applied", "failed", "dead"})
 
 
+class Quote(msgspec.Struct, frozen=True, kw_only=True):
+    """What the message replies to, when the platform tells: who said it, and what. Data, never instruction."""
+
+    name: str
+    text: str
+    by_bot: bool = False
+
+
 class Address(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a reply goes; bound when the message is accepted, never looked up at send time."""
+    """Where a reply goes; bound when the message is accepted, never looked up at send time.
+
+    `reply_to` is the message it answers. `quoted` is set where others spoke in between, so that readers need to be told
+    which message that is; a platform with replies of its own shows `reply_to` as one only then. `asker` is the account
+    that asked, tenant-free, for platforms that must be told for whom something is shown.
+    """
 
     channel: str
     room: str
     thread: str | None = None
     reply_to: str | None = None
+    quoted: Quote | None = None
+    asker: str | None = None
 
 
 class Sender(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,14 +53,6 @@ class Sender(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
     trusted: bool = True
     is_bot: bool = False
-
-
-class Quote(msgspec.Struct, frozen=True, kw_only=True):
-    """What the message replies to, when the platform tells: who said it, and what. Data, never instruction."""
-
-    name: str
-    text: str
-    by_bot: bool = False
 
 
 class _Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
@@ -82,6 +89,19 @@ class DeleteEvent(_Event, frozen=True, kw_only=True, tag="delete"):
     """A message is gone."""
 
     message_id: str
+
+
+class MoveEvent(_Event, frozen=True, kw_only=True, tag="move"):
+    """The platform gave the room another id: everything of `room` goes on in `new_room`. May come twice, in any order with
+    messages of either room."""
+
+    new_room: str
+
+
+class PresenceEvent(_Event, frozen=True, kw_only=True, tag="presence"):
+    """The bot itself was brought into the room, or is no longer there. `sender` is who did it."""
+
+    present: bool
 
 
 InboundEvent = MessageEvent | EditEvent | DeleteEvent
@@ -169,12 +189,27 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
 class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     """What a channel can do; the gateway asks, never guesses by kind."""
 
-    streams: bool = False  # shows a reply while it is made
+    streams: bool = False  # its callers follow a reply while it is made
     collected: bool = False  # the caller collects its reply: storing it is delivering it, and nothing is sent
 
 
+Call = Literal["send", "edit", "sign"]
+"""What the platform is asked to do: take a new message, change one, show that an answer is being made."""
+
+
+class Rate(msgspec.Struct, frozen=True, kw_only=True):
+    """A platform's limit: at most `count` calls in any `per_s` seconds within `scope` (any text; one text, one budget)."""
+
+    scope: str
+    count: int
+    per_s: float
+
+
 class Adapter(Protocol):
-    """One configured channel. Lives inside `async with running(intake)`; `send` may be called only there."""
+    """One configured channel. Lives inside `async with running(intake)`; `send` may be called only there.
+
+    What only some platforms can do stands in protocols of its own below: `Paced`, `Shows`, `Named`, `Reconciles`.
+    """
 
     capabilities: Capabilities
 
@@ -183,14 +218,69 @@ class Adapter(Protocol):
         ...
 
     def chunks(self, text: str) -> list[str]:
-        """Render a reply and split it into what goes out as single messages, in order. Pure; at least one."""
+        """Split a reply (Markdown) into what goes out as single messages, in order, each within the platform's limits once
+        rendered. Pure; at least one."""
         ...
 
-    async def send(self, address: Address, chunk: str, *, chunk_id: str) -> Receipt:
-        """Hand one chunk to the platform. Raises an `adapters.errors.SendFailed` subclass: `Refused` (never retry),
-        `Throttled` (with `retry_after_s`), `Unreachable` (not sent; retry), `Unknown` (it may have arrived)."""
+    async def send(self, address: Address, chunk: str, *, chunk_id: str, shown: str | None = None) -> Receipt:
+        """Hand one chunk to the platform. `shown` is the message that showed the reply while it was made (`Shows`): the
+        chunk takes its place; where the platform won't have that any more, the chunk goes out as a new message.
+
+        Raises an `adapters.errors.SendFailed` subclass: `Refused` (never retry), `Throttled` (with `retry_after_s`),
+        `Unreachable` (not sent; retry), `Unknown` (it may have arrived)."""
         ...
 
     async def probe(self) -> None:
         """Prove that the channel works (credentials, reachability); raises `AdapterFault`."""
+        ...
+
+
+@runtime_checkable
+class Paced(Protocol):
+    """A channel whose platform limits how often it may be called."""
+
+    def rates(self, address: Address, call: Call) -> tuple[Rate, ...]:
+        """Return the budgets one such call takes from. Pure; the platform's documented or measured limits."""
+        ...
+
+
+@runtime_checkable
+class Shows(Protocol):
+    """A channel that lets people see a reply while it is made. Both verbs raise `SendFailed` as `send` does; what is shown
+    may be lost, so the caller drops what fails and goes on."""
+
+    sign_every_s: float
+    """Seconds after which the sign that an answer is being made has to be renewed."""
+
+    show_every_s: float | None
+    """Seconds between two states of the text at least; None: by this channel's settings only the sign is shown."""
+
+    async def sign(self, address: Address, *, on: bool) -> None:
+        """Show that an answer is being made, or take that away again (where the platform does not do it by itself)."""
+        ...
+
+    async def show(self, address: Address, text: str, *, turn: str, shown: str | None) -> str | None:
+        """Show the reply as far as it has come: `text` is all of it, unfinished Markdown. `shown` is what the last call for
+        this turn returned: the id of the message that shows it, which the finished reply replaces; None: none yet, or what
+        is shown goes away by itself."""
+        ...
+
+
+@runtime_checkable
+class Named(Protocol):
+    """A channel whose events hold ids where people see names."""
+
+    async def named(self, event: MessageEvent) -> MessageEvent:
+        """Return the event with names: of its sender, and of whom and what its text mentions. From a bounded cache, else
+        asked of the platform within a time limit; what can't be had stays as it is. Raises nothing of the platform's."""
+        ...
+
+
+@runtime_checkable
+class Reconciles(Protocol):
+    """A channel that can find out whether a send arrived whose answer was lost."""
+
+    async def find(self, address: Address, *, chunk_id: str) -> Receipt | None:
+        """Return the receipt of the chunk if the platform has it, None if it surely has not. Raises `SendFailed` when that
+        can't be told now."""
         ...

@@ -6,7 +6,8 @@ AdapterFault
 ├── Overloaded      can't be stored now; carries retry_after_s
 └── SendFailed
     ├── Refused     the platform says no for good (gone, forbidden, malformed): dead letter
-    ├── Throttled   the platform asks to wait; carries retry_after_s, which binds the address that asked
+    ├── Moved       the room has another id now; carries new_room
+    ├── Throttled   the platform asks to wait; carries retry_after_s and the scope (a `Rate`'s) that must wait
     ├── Unreachable not sent for sure; try again
     └── Unknown     may have arrived; never sent again blindly
 """
@@ -42,12 +43,21 @@ class Refused(SendFailed):
     """The platform refused for good."""
 
 
-class Throttled(SendFailed):
-    """The platform asks to wait."""
+class Moved(SendFailed):
+    """The room was given another id by the platform; nothing was sent."""
 
-    def __init__(self, message: str, *, retry_after_s: float) -> None:
+    def __init__(self, message: str, *, new_room: str) -> None:
+        super().__init__(message)
+        self.new_room = new_room
+
+
+class Throttled(SendFailed):
+    """The platform asks to wait. `scope` is the `Rate.scope` it asked for; None: the address that was sent to."""
+
+    def __init__(self, message: str, *, retry_after_s: float, scope: str | None = None) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+        self.scope = scope
 
 
 class Unreachable(SendFailed):

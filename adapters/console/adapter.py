@@ -80,7 +80,7 @@ class ConsoleAdapter:
     def chunks(self, text: str) -> list[str]:
         return [text]
 
-    async def send(self, address: Address, chunk: str, *, chunk_id: str) -> Receipt:
+    async def send(self, address: Address, chunk: str, *, chunk_id: str, shown: str | None = None) -> Receipt:
         """The reply stands in the turn, where the page reads it: nothing is left to send."""
         return Receipt()
 

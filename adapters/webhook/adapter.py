@@ -66,7 +66,7 @@ class WebhookAdapter:
     def chunks(self, text: str) -> list[str]:
         return render.chunks(text)
 
-    async def send(self, address: Address, chunk: str, *, chunk_id: str) -> Receipt:
+    async def send(self, address: Address, chunk: str, *, chunk_id: str, shown: str | None = None) -> Receipt:
         """Give the receipt at once: the reply stands in the outbox, where its caller collects it."""
         return Receipt()
 

@@ -36,7 +36,7 @@ class Platform:
     def chunks(self, text: str) -> list[str]:
         return text.split("|")
 
-    async def send(self, address: Address, chunk: str, *, chunk_id: str) -> Receipt:
+    async def send(self, address: Address, chunk: str, *, chunk_id: str, shown: str | None = None) -> Receipt:
         key = (address.room, chunk)
         self.tried[key] = self.tried.get(key, 0) + 1
         fault = self._fault(address.room, chunk, self.tried[key])

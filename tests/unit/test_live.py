@@ -45,7 +45,7 @@ class Channel:
     def chunks(self, text: str) -> list[str]:
         return [text]
 
-    async def send(self, address: Address, chunk: str, *, chunk_id: str) -> Receipt:
+    async def send(self, address: Address, chunk: str, *, chunk_id: str, shown: str | None = None) -> Receipt:
         return Receipt()
 
     async def probe(self) -> None:
