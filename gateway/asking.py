@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from config.channels.base import RoomSettings
 from gateway.agent import Caller, Delta, Done, ToolUse
-from gateway.errors import AgentBroken, AgentTimeout, AgentUnavailable, ContextTooLong
+from gateway.errors import AgentBroken, AgentFault, AgentTimeout, AgentUnavailable, ContextTooLong
 from gateway.hot.base import Streams
 from gateway.lanes import Running
 from gateway.live import Live, MadeAgent
@@ -114,7 +114,6 @@ class Asking:
             if room.fallback is None:
                 raise
             logger.warning("fallback agent answers", extra={"fallback": room.fallback, "reason": str(fault)})
-            self._metrics.agent_failed(agent=head.agent, code=fault.code)
             async with self.lent(room.fallback, room) as other:
                 draft.prepared = self._memory.again(draft.prepared, policy=other.policy)
                 self._begin_again(turn, draft)
@@ -122,11 +121,15 @@ class Asking:
 
     async def _shorter_if_need_be(self, turn: Running, lent: Lent, draft: Draft, *, caller: Caller) -> None:
         try:
-            await self._stream(turn, lent, draft, caller=caller)
-        except ContextTooLong:
-            draft.prepared = self._memory.again(draft.prepared, shorter=True)
-            self._begin_again(turn, draft)
-            await self._stream(turn, lent, draft, caller=caller)
+            try:
+                await self._stream(turn, lent, draft, caller=caller)
+            except ContextTooLong:
+                draft.prepared = self._memory.again(draft.prepared, shorter=True)
+                self._begin_again(turn, draft)
+                await self._stream(turn, lent, draft, caller=caller)
+        except AgentFault as fault:
+            self._metrics.agent_failed(agent=lent.policy.agent, code=fault.code)
+            raise
 
     async def _stream(self, turn: Running, lent: Lent, draft: Draft, *, caller: Caller) -> None:
         ids, name = [event.id for event in turn.events], lent.policy.agent

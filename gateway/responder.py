@@ -189,7 +189,6 @@ class Responder:
 
     async def _failed(self, turn: Running, head: Route, draft: Draft, fault: AgentFault) -> Outgoing:
         logger.error("agent failed", extra={"code": fault.code, "reason": str(fault)})
-        self._metrics.agent_failed(agent=head.agent, code=fault.code)
         await self._memory.record(draft.prepared, notes=(f"{fault.code}: {fault}",))
         if draft.text:
             self._streams.reset([event.id for event in turn.events])

@@ -170,6 +170,25 @@ async def test_a_refusal_is_no_outage(world: Stage) -> None:
     assert ["down"] == world.model.models
 
 
+async def test_each_failure_is_counted_on_the_agent_that_failed(world: Stage) -> None:
+    """First one down, then its fallback: one failed call each, whoever the turn was for."""
+
+    async def errors() -> list[float]:
+        async with world.session.get(f"{world.gateway.url}/metrics") as response:
+            lines = (await response.text()).splitlines()
+        failed = 'clew_agent_errors_total{agent="%s",code="agent_unavailable"} '
+        return [
+            sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(failed % agent))
+            for agent in ("down", "also-down")
+        ]
+
+    play(world)
+    before = await errors()
+    await world.hook().say("anybody here?", conversation="both-down")
+
+    assert [1, 1] == [now - then for now, then in zip(await errors(), before, strict=True)]
+
+
 async def test_a_room_given_another_agent(world: Stage) -> None:
     """`fresh` begins anew, `carry` brings the last window as attributed reference, `alias` goes on as if nothing had
     been (C19); the change takes hold while the gateway runs, and a command that comes before the first question changes
