@@ -44,13 +44,20 @@ def about(**ids: object) -> Iterator[None]:
 class SecretMask:
     """Replaces known secrets by `***`, also as they look inside JSON."""
 
-    def __init__(self, secrets: Iterable[str] = ()) -> None:
+    def __init__(self, secrets: Iterable[str] = (), *, bound: int = 1000) -> None:
+        """Of the secrets that are no longer in use, as many are masked as leave room below `bound`."""
+        self._bound = bound
+        self._known: dict[str, None] = {}  # those told last are last
         self.know(secrets)
 
     def know(self, secrets: Iterable[str]) -> None:
-        """Mask these from now on, and only these. The settings' loader calls it at each change."""
-        long = {secret for secret in secrets if len(secret) >= MIN_SECRET}
-        shapes = long | {msgspec.json.encode(secret)[1:-1].decode() for secret in long}
+        """Mask these from now on. Those of before stay masked: a turn under way may still use them, and they are still
+        worth something to whoever reads them. Called at each change of the settings."""
+        current = {secret: None for secret in secrets if len(secret) >= MIN_SECRET}
+        before = [secret for secret in self._known if secret not in current]
+        kept = before[max(0, len(before) + len(current) - self._bound) :]
+        self._known = dict.fromkeys(kept) | current
+        shapes = {*self._known} | {msgspec.json.encode(secret)[1:-1].decode() for secret in self._known}
         longest_first = sorted(shapes, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, longest_first))) if shapes else None
 

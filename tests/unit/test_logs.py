@@ -137,6 +137,30 @@ def test_known_secrets_are_masked_everywhere(stream: io.StringIO, json: bool) ->
     assert '"ab"' in written
 
 
+def test_a_rotated_secret_stays_masked() -> None:
+    """A key that was replaced may still be in use, and in the log of a turn that began before; the oldest make room."""
+    mask = SecretMask(["first-key-111", "shared-key"], bound=4)
+    mask.know(["second-key-22", "shared-key"])
+    mask.know(["third-key-333", "shared-key"])
+
+    assert "*** *** *** ***" == mask.apply("first-key-111 second-key-22 third-key-333 shared-key")
+
+    mask.know(["fourth-key-44", "shared-key"])
+
+    assert "first-key-111 *** *** *** ***" == mask.apply(
+        "first-key-111 second-key-22 third-key-333 fourth-key-44 shared-key"
+    )
+
+
+def test_all_secrets_in_use_are_masked_however_many() -> None:
+    """The bound is for what is no longer in use."""
+    keys = [f"secret-key-{number}" for number in range(9)]
+    mask = SecretMask(["rotated-key"], bound=3)
+    mask.know(keys)
+
+    assert " ".join(["***"] * 9 + ["rotated-key"]) == mask.apply(" ".join([*keys, "rotated-key"]))
+
+
 def test_a_longer_secret_is_not_left_in_part() -> None:
     """Of two secrets of which one begins the other, the longer is masked whole."""
     assert "x *** y ***" == SecretMask(["secret-1", "secret-1-more"]).apply("x secret-1-more y secret-1")
