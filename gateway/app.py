@@ -300,6 +300,7 @@ async def run(
                     logger.warning("a change waits for the next start", extra={"section": section})
             await store.put_revision(changed.revision, changed.document, now_ms=now_ms())
             await live.apply(changed, intake=intake, tasks=tasks)
+            retention.rescheduled()
             if any(counts_by_ranks(made) for made in live.agents().values()):
                 await tokenizers.warm()
 

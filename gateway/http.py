@@ -67,9 +67,9 @@ class Readiness(msgspec.Struct, frozen=True, kw_only=True):
 class HttpServer:
     """Listens while inside `async with running()`.
 
-    `channel` returns the adapter that serves a name now, None if there is no such channel over HTTP; it raises
-    `adapters.errors.Overloaded` while that channel is being swapped. `console` returns the adapter of the chat page,
-    None if none is configured. `metrics` returns the Prometheus text.
+    `channel` returns the adapter that serves a name now, None if there is no such channel over HTTP; a reload puts the new
+    one in the old one's place in one moment. `console` returns the adapter of the chat page, None if none is configured.
+    `metrics` returns the Prometheus text.
     """
 
     def __init__(

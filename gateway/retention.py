@@ -31,6 +31,11 @@ class Retention:
         self._store = store
         self._metrics = metrics
         self._settings = settings
+        self._changed = asyncio.Event()
+
+    def rescheduled(self) -> None:
+        """Look at `every_s` again: the settings have changed."""
+        self._changed.set()
 
     async def run(self) -> None:
         """Clean up for as long as the gateway runs."""
@@ -39,7 +44,19 @@ class Retention:
                 await self.clean(now_ms=now_ms())
             except (StoreBusy, StoreUnavailable):
                 logger.warning("clean-up put off", exc_info=True)
-            await asyncio.sleep(self._settings().every_s)
+            await self._rest()
+
+    async def _rest(self) -> None:
+        """Wait `every_s` from now on, whatever that is changed to meanwhile."""
+        loop = asyncio.get_running_loop()
+        since = loop.time()
+        while True:
+            self._changed.clear()
+            try:
+                async with asyncio.timeout_at(since + self._settings().every_s):
+                    await self._changed.wait()
+            except TimeoutError:
+                return
 
     async def clean(self, *, now_ms: int) -> dict[str, int]:
         """Delete all that is older than its days at `now_ms`; return how many rows of each kind."""

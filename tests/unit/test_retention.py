@@ -99,6 +99,25 @@ async def test_more_than_one_batch(house: House) -> None:
     assert BATCH + 5 == (await house.retention.clean(now_ms=NOW))["ledger"]
 
 
+async def test_a_changed_interval_counts_at_once(house: House) -> None:
+    """An hour's wait that is made shorter by a reload is over as soon as the shorter one is."""
+    settings = [RetentionSettings(every_s=3600)]
+    retention = Retention(inbox=house.inbox, store=house.store, metrics=house.metrics, settings=lambda: settings[-1])
+    async with asyncio.timeout(30):
+        running = asyncio.create_task(retention.run())
+        first = await house.ledger(days=100_000)
+        while await house.store.ledger(first) is not None:
+            await asyncio.sleep(0)
+        second = await house.ledger(days=100_000)
+        retention.rescheduled()
+        settings.append(RetentionSettings(every_s=0.05))
+        retention.rescheduled()
+        while await house.store.ledger(second) is not None:
+            await asyncio.sleep(0)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
 async def test_an_absent_store_puts_it_off(house: House, caplog: pytest.LogCaptureFixture) -> None:
     """The job outlives a locked database, and cleans up at its next turn."""
     settings = RetentionSettings(every_s=0.05)
