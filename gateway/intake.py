@@ -24,8 +24,9 @@ from gateway.commands import parse_command
 from gateway.errors import StoreBusy
 from gateway.hot.base import RateLimits, Streams
 from gateway.inbox.base import Event, Inbox, NewEvent, Outbox, Outcome
+from gateway.notices import notice
 from gateway.people import People
-from gateway.routing import encode, route
+from gateway.routing import decode, encode, route
 from memory.errors import StoreUnavailable
 from memory.ids import Ids, now_ms
 
@@ -240,9 +241,20 @@ def view_of(event: Event, text: str | None) -> TurnView:
         session=event.session,
         rule=outcome.rule if outcome else None,
         reply={"text": text} if text is not None and status == "answered" else None,
-        error={"code": outcome.code or "", "message": outcome.message or ""} if outcome and failed else None,
+        error={"code": outcome.code or "", "message": _told(event, outcome)} if outcome and failed else None,
         part_of=str(event.turn_id) if event.turn_id != event.id else None,
     )
+
+
+def _told(event: Event, outcome: Outcome) -> str:
+    """Return what the sender is told of a failure: our own words, never a platform's about another message or room."""
+    if outcome.code != "undeliverable":
+        return outcome.message or ""
+    try:
+        language = decode(event.body).language
+    except msgspec.DecodeError:
+        language = "en"
+    return notice("undeliverable", language)
 
 
 def closing(view: TurnView) -> tuple[str, bytes]:

@@ -43,6 +43,10 @@ NOTICES: dict[str, dict[Language, str]] = {
         "en": "Your message could not be answered after several tries. It is kept, and an administrator can see it.",
         "zh": "多次尝试后仍无法回答您的消息。消息已保存，管理员可以看到。",
     },
+    "undeliverable": {
+        "en": "The answer could not be delivered. It is kept, and an administrator can see why.",
+        "zh": "回答未能送达。回答已保存，管理员可以看到原因。",
+    },
     "unreadable": {
         "en": "Your message was stored by another release and can't be read any more. An administrator can see it.",
         "zh": "您的消息由其他版本保存，现在无法读取。管理员可以看到。",

@@ -15,7 +15,7 @@ databases and platforms refuse: they become U+FFFD.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
 import msgspec
@@ -27,12 +27,14 @@ ChunkState = Literal["waiting", "sending", "sent", "unknown", "dead"]
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How an event ended. `rule` says why it was observed or ignored, `code` and `message` why it failed or died."""
+    """How an event ended. `rule` says why it was observed or ignored, `code` and `message` why it failed or died; `reason`
+    is for admins only, and may be the platform's own words."""
 
     state: Literal["answered", "observed", "ignored", "applied", "failed", "dead"]
     rule: str | None = None
     code: str | None = None
     message: str | None = None
+    reason: str | None = None
 
 
 class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,6 +71,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int  # how often it was started
     accepted_ms: int
     session: str | None = None
+    shown: str | None = None  # the message that shows the reply while it is made
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,6 +106,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     lane: str
     fence: int
     now_ms: int
+    shown: str | None = None  # the message that the first chunk replaces; None: none
 
     @property
     def state(self) -> EventState:
@@ -134,6 +138,7 @@ class Chunk(msgspec.Struct, frozen=True, kw_only=True):
     due_ms: int  # not before
     message_id: str | None = None
     error: str | None = None
+    shown: str | None = None  # the message that this chunk replaces
 
 
 class Stats(msgspec.Struct, frozen=True, kw_only=True):
@@ -175,6 +180,11 @@ class Inbox(Protocol):
     async def start(self, ids: Sequence[int], *, turn_id: int, lane: str, fence: int) -> list[int]:
         """Mark waiting events `running` as one turn and count the attempt; return their ids. One that is missing was ended
         since it was read, and is not to be answered."""
+        ...
+
+    async def show(self, ids: Sequence[int], shown: str, *, lane: str, fence: int) -> None:
+        """Keep on running events the id of the message that shows their reply while it is made, so that the turn's next
+        attempt goes on with that one."""
         ...
 
     async def finish(self, ids: Sequence[int], outcome: Outcome, *, lane: str, fence: int | None) -> None:
@@ -223,10 +233,13 @@ class Outbox(Protocol):
         """Return the stored reply's text, None if there is none."""
         ...
 
-    async def due(self, *, now_ms: int, limit: int) -> list[Chunk]:
+    async def due(self, *, now_ms: int, limit: int, not_before: Callable[[Chunk], int] = lambda _: 0) -> list[Chunk]:
         """Return the head chunk of every queue whose head is due and not being sent, marked `sending` with its attempt
         counted, before anybody can send it. One left `sending` by a lost owner is handed out as `unknown`, its attempt not
         counted again: the caller says `unknown`, or reconciles with the platform and says `sent` or `retry`. Oldest first.
+
+        `not_before` is asked of each such chunk, as it would be handed out: one for which it names a time after `now_ms`
+        stays as it is, due at that time. It must answer at once, and is called where the caller runs.
 
         The caller owns the chunk until it says how it went; the four verbs below do nothing (False) for any other."""
         ...
@@ -244,8 +257,8 @@ class Outbox(Protocol):
         """Record that the chunk may have arrived; counts as delivered for the turn. True as for `sent`."""
         ...
 
-    async def retry(self, chunk: Chunk, *, due_ms: int, error: str) -> None:
-        """Put the chunk back at the head of its queue, not before `due_ms`."""
+    async def retry(self, chunk: Chunk, *, due_ms: int, error: str, counted: bool = True) -> None:
+        """Put the chunk back at the head of its queue, not before `due_ms`. `counted` False: the attempt was none."""
         ...
 
     async def dead(self, chunk: Chunk, *, error: str, now_ms: int) -> None:

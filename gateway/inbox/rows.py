@@ -19,9 +19,11 @@ LIVE = "state IN ('waiting', 'sending')"  # chunks
 
 EVENT_COLUMNS = (
     "id, turn_id, lane, channel, kind, speaker, body, token, fingerprint,"
-    " state, outcome, attempts, accepted_ms, session"
+    " state, outcome, attempts, accepted_ms, session, shown"
 )
-CHUNK_COLUMNS = "id, turn_id, channel, queue, address, part, parts, text, state, attempts, due_ms, message_id, error"
+CHUNK_COLUMNS = (
+    "id, turn_id, channel, queue, address, part, parts, text, state, attempts, due_ms, message_id, error, shown"
+)
 
 _FINAL_STATES = frozenset({"answered", "observed", "ignored", "applied", "failed", "dead"})
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -37,6 +39,7 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     now_ms: int | None = None
     message_id: str | None = None
     error: str | None = None
+    counted: bool = True  # whether the attempt counts
 
 
 def stored_event(new: NewEvent, *, lane: str) -> Event:
@@ -75,6 +78,7 @@ def event_row(event: Event) -> tuple[Any, ...]:
         event.attempts,
         event.accepted_ms,
         event.session,
+        event.shown,
     )
 
 
@@ -96,6 +100,7 @@ def event_of(row: Sequence[Any]) -> Event:
         attempts=row[11],
         accepted_ms=row[12],
         session=row[13],
+        shown=row[14],
     )
 
 
@@ -115,6 +120,7 @@ def chunk_of(row: Sequence[Any]) -> Chunk:
         due_ms=row[10],
         message_id=row[11],
         error=row[12],
+        shown=row[13],
     )
 
 
@@ -134,8 +140,8 @@ def outcome_text(outcome: Outcome | None) -> str | None:
 
 
 def undeliverable(error: str) -> Outcome:
-    """Return how a turn ends whose reply could not be delivered."""
-    return Outcome(state="dead", code="undeliverable", message=error)
+    """Return how a turn ends whose reply could not be delivered; `error` is the adapter's word."""
+    return Outcome(state="dead", code="undeliverable", reason=error)
 
 
 def storable(text: str) -> str:

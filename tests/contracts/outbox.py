@@ -157,7 +157,7 @@ class OutboxContract:
         assert ["next"] == [chunk.text for chunk in await queues.due(now_ms=NOW_MS, limit=5)]
         event = await queues.event(dead)
         assert event is not None
-        assert ("dead", Outcome(state="dead", code="undeliverable", message="chat not found\ufffd\ufffd")) == (
+        assert ("dead", Outcome(state="dead", code="undeliverable", reason="chat not found\ufffd\ufffd")) == (
             event.state,
             event.outcome,
         )

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from gateway.notices import notice
 from tests.scenarios.stage import Held, Stage, echo, stage
 from tests.scenarios.world import SECRET, locked
 from tests.serving import NEXT_SECRET, message, signed
@@ -209,7 +210,9 @@ async def test_a_removed_channel_s_turns_end_in_sight(world: Stage) -> None:
     states = [(await hook.turn(turn))["status"] for turn in (first, waiting, answered)]
 
     for turn in (told, answered):
-        assert ("dead", "undeliverable") == (turn["status"], turn["error"]["code"])
+        assert ("dead", "undeliverable", notice("undeliverable", "en")) == (
+            turn["status"], turn["error"]["code"], turn["error"]["message"],
+        )  # fmt: skip
     assert ["dead"] * 3 == states
     assert 1 == len(world.model.prompts), "nobody is asked for an answer that can't be given"
 
