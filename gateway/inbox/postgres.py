@@ -7,7 +7,7 @@ one kind that wait together go in one statement (`engines.md` A.1, A.8).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from types import TracebackType
 
@@ -21,7 +21,7 @@ from gateway.inbox.base import Accepted, Chunk, Claim, Event, NewEvent, Outcome,
 from gateway.inbox.batch import RETRY_AFTER_S, GroupCommit
 from gateway.inbox.changes import Changes
 from gateway.inbox.postgres_accept import Arrival, accept
-from gateway.inbox.postgres_events import Connection, Finish, Release, Start
+from gateway.inbox.postgres_events import Connection, Finish, Release, Show, Start
 from gateway.inbox.postgres_member import Member
 from gateway.inbox.rows import Settlement, dedupe_digests
 from gateway.inbox.schema import VERSION, VERSION_TABLE, pending, scripts
@@ -71,6 +71,7 @@ class PostgresInbox:
         self._accept = GroupCommit(self._accept_batch, name="accept")
         self._waiting = GroupCommit(self._waiting_batch, name="waiting")
         self._start = GroupCommit(self._start_batch, name="start")
+        self._show = GroupCommit(self._show_batch, name="show")
         self._finish = GroupCommit(self._finish_batch, name="finish")
         self._release = GroupCommit(self._release_batch, name="release")
         self._put = GroupCommit(self._put_batch, name="put")
@@ -89,6 +90,7 @@ class PostgresInbox:
                 self._accept,
                 self._waiting,
                 self._start,
+                self._show,
                 self._finish,
                 self._release,
                 self._put,
@@ -124,6 +126,9 @@ class PostgresInbox:
 
     async def start(self, ids: Sequence[int], *, turn_id: int, lane: str, fence: int) -> list[int]:
         return await self._start(Start(ids, turn_id, lane, fence))
+
+    async def show(self, ids: Sequence[int], shown: str, *, lane: str, fence: int) -> None:
+        await self._show(Show(ids, shown, lane, fence))
 
     async def finish(self, ids: Sequence[int], outcome: Outcome, *, lane: str, fence: int | None) -> None:
         await self._finish(Finish(ids, outcome, lane, fence))
@@ -163,11 +168,11 @@ class PostgresInbox:
         async with self._connection() as db:
             return await outbox.reply_text(db, turn_id)
 
-    async def due(self, *, now_ms: int, limit: int) -> list[Chunk]:
+    async def due(self, *, now_ms: int, limit: int, not_before: Callable[[Chunk], int] = lambda _: 0) -> list[Chunk]:
         if limit <= 0:
             return []
         async with self._connection() as db:
-            return await outbox.take_due(db, now_ms=now_ms, limit=limit, owner=self._member.id)
+            return await outbox.take_due(db, now_ms=now_ms, limit=limit, owner=self._member.id, not_before=not_before)
 
     async def next_due_ms(self) -> int | None:
         async with self._connection() as db:
@@ -179,8 +184,8 @@ class PostgresInbox:
     async def unknown(self, chunk: Chunk, *, error: str, now_ms: int) -> bool:
         return await self._settle(Settlement(chunk=chunk, state="unknown", error=error, now_ms=now_ms))
 
-    async def retry(self, chunk: Chunk, *, due_ms: int, error: str) -> None:
-        await self._settle(Settlement(chunk=chunk, state="waiting", due_ms=due_ms, error=error))
+    async def retry(self, chunk: Chunk, *, due_ms: int, error: str, counted: bool = True) -> None:
+        await self._settle(Settlement(chunk=chunk, state="waiting", due_ms=due_ms, error=error, counted=counted))
 
     async def dead(self, chunk: Chunk, *, error: str, now_ms: int) -> None:
         await self._settle(Settlement(chunk=chunk, state="dead", error=error, now_ms=now_ms))
@@ -205,6 +210,10 @@ class PostgresInbox:
             results = await events.start(db, batch, owner=self._member.id)
         self._member.backlog -= sum(len(result) for result in results if isinstance(result, list))
         return results
+
+    async def _show_batch(self, batch: Sequence[Show]) -> Sequence[Exception | None]:
+        async with self._connection() as db:
+            return await events.show(db, batch, owner=self._member.id)
 
     async def _finish_batch(self, batch: Sequence[Finish]) -> Sequence[Exception | None]:
         async with self._connection() as db:

@@ -31,7 +31,8 @@ WITH jobs AS MATERIALIZED (
   SELECT * FROM unnest(
     %(id)s::bigint[], %(turn_id)s::bigint[], %(lane)s::text[], %(channel)s::text[], %(kind)s::text[],
     %(speaker)b::bytea[], %(body)b::bytea[], %(token)s::text[], %(fingerprint)s::text[], %(state)s::text[],
-    %(outcome)s::text[], %(attempts)s::int[], %(accepted_ms)s::bigint[], %(session)s::text[]
+    %(outcome)s::text[], %(attempts)s::int[], %(accepted_ms)s::bigint[], %(session)s::text[],
+    %(shown)s::text[]
   ) WITH ORDINALITY AS j ({EVENT_COLUMNS}, place)
 ), digests AS MATERIALIZED (
   SELECT * FROM unnest(%(digests)b::bytea[], %(whose)s::bigint[]) AS d (digest, id)

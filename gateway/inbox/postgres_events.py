@@ -27,6 +27,7 @@ from gateway.inbox.rows import (
     event_of,
     first_id,
     outcome_text,
+    storable,
 )
 
 Connection: TypeAlias = AsyncConnection[tuple[Any, ...]]
@@ -37,6 +38,15 @@ class Start(msgspec.Struct, frozen=True):
 
     ids: Sequence[int]
     turn_id: int
+    lane: str
+    fence: int
+
+
+class Show(msgspec.Struct, frozen=True):
+    """What `Inbox.show` was given."""
+
+    ids: Sequence[int]
+    shown: str
     lane: str
     fence: int
 
@@ -119,6 +129,26 @@ async def start(db: Connection, batch: Sequence[Start], *, owner: int) -> list[l
         [id_ for id_ in job.ids if id_ in marked] if (job.lane, job.fence) in kept else lost(job.lane, job.fence)
         for job in batch
     ]
+
+
+async def show(db: Connection, batch: Sequence[Show], *, owner: int) -> list[Exception | None]:
+    """Keep on running messages which message shows their reply."""
+    pairs = [(id_, job.shown) for job in batch for id_ in job.ids]
+    cursor = await db.execute(
+        f"""
+        WITH {HELD}, marked AS (
+          UPDATE inbox_events e SET shown = (%(shown)s::text[])[array_position(%(ids)s::bigint[], e.id)]
+          WHERE e.id = ANY(%(ids)s::bigint[]) AND e.state = 'running' AND {IN_HELD})
+        SELECT lane, fence FROM held""",
+        {
+            **held(batch),
+            "owner": owner,
+            "ids": [id_ for id_, _ in pairs],
+            "shown": [storable(shown) for _, shown in pairs],
+        },
+    )
+    kept = {*await cursor.fetchall()}
+    return [None if (job.lane, job.fence) in kept else lost(job.lane, job.fence) for job in batch]
 
 
 async def finish(db: Connection, batch: Sequence[Finish], *, owner: int) -> list[Exception | None]:

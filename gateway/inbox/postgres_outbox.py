@@ -6,7 +6,8 @@ else touches the queue until the owner says how it went, or is gone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from gateway.inbox.base import Chunk, Reply
 from gateway.inbox.postgres_events import ENDED, HELD, IN_HELD, Connection, held, lost
@@ -26,8 +27,9 @@ from gateway.inbox.rows import (
 _PUT = f"""
 WITH {HELD}, jobs AS MATERIALIZED (
   SELECT * FROM unnest(%(turns)s::bigint[], %(lanes)s::text[], %(fences)s::bigint[], %(texts)s::text[],
-    %(channels)s::text[], %(queues)s::text[], %(addresses)b::bytea[], %(now)s::bigint[]
-  ) WITH ORDINALITY AS j (turn_id, lane, fence, text, channel, queue, address, now_ms, place)
+    %(channels)s::text[], %(queues)s::text[], %(addresses)b::bytea[], %(now)s::bigint[],
+    %(shown)s::text[]
+  ) WITH ORDINALITY AS j (turn_id, lane, fence, text, channel, queue, address, now_ms, shown, place)
 ), stored AS (
   INSERT INTO outbox_replies (turn_id, text) SELECT turn_id, text FROM jobs JOIN held USING (lane, fence) ORDER BY turn_id
   ON CONFLICT DO NOTHING RETURNING turn_id
@@ -40,8 +42,9 @@ WITH {HELD}, jobs AS MATERIALIZED (
   RETURNING 1
 ), chunks AS (
   INSERT INTO outbox_chunks
-    (turn_id, channel, queue, address, part, parts, text, state, attempts, put_ms, due_ms)
-  SELECT turn_id, channel, queue, address, c.part, c.parts, c.text, 'waiting', 0, now_ms, now_ms
+    (turn_id, channel, queue, address, part, parts, text, state, attempts, put_ms, due_ms, shown)
+  SELECT turn_id, channel, queue, address, c.part, c.parts, c.text, 'waiting', 0, now_ms, now_ms,
+    CASE c.part WHEN 0 THEN shown END
   FROM unnest(%(chunk_turns)s::bigint[], %(chunk_parts)s::int[], %(chunk_of)s::int[], %(chunk_texts)s::text[])
     AS c (turn_id, part, parts, text) JOIN fresh USING (turn_id) CROSS JOIN (SELECT count(*) FROM queued) AS locked
   ORDER BY place, c.part
@@ -73,6 +76,7 @@ async def put(db: Connection, batch: Sequence[Reply], *, owner: int) -> list[Exc
             "queues": [storable(job.queue) for job in batch],
             "addresses": [job.address for job in batch],
             "now": [job.now_ms for job in batch],
+            "shown": [None if job.shown is None else storable(job.shown) for job in batch],
             "chunk_turns": [turn_id for turn_id, _, _, _ in chunks],
             "chunk_parts": [part for _, part, _, _ in chunks],
             "chunk_of": [parts for _, _, parts, _ in chunks],
@@ -102,8 +106,11 @@ async def next_due_ms(db: Connection) -> int | None:
     return None if row is None else int(row[0])
 
 
-async def take_due(db: Connection, *, now_ms: int, limit: int, owner: int) -> list[Chunk]:
-    """Own the heads that are due. One that is `sending` already was left so by an owner that is gone."""
+async def take_due(
+    db: Connection, *, now_ms: int, limit: int, owner: int, not_before: Callable[[Chunk], int]
+) -> list[Chunk]:
+    """Own the heads that are due, but those that `not_before` lets wait. One that is `sending` already was left so by an
+    owner that is gone."""
     async with db.transaction():
         cursor = await db.execute(
             """
@@ -124,13 +131,37 @@ async def take_due(db: Connection, *, now_ms: int, limit: int, owner: int) -> li
             ORDER BY id""",
             (queues,),
         )
-        heads = [chunk_of(row) for row in await cursor.fetchall()]
-        await db.execute(
-            "UPDATE outbox_chunks SET state = 'sending', attempts = attempts + 1"
-            " WHERE turn_id = ANY(%s::bigint[]) AND id = ANY(%s::bigint[]) AND state <> 'sending'",
-            ([chunk.turn_id for chunk in heads], [chunk.id for chunk in heads]),
-        )
-    return [taken(chunk) for chunk in heads]
+        heads = [taken(chunk_of(row)) for row in await cursor.fetchall()]
+        times = [(chunk, not_before(chunk)) for chunk in heads]
+        now = [chunk for chunk, due_ms in times if due_ms <= now_ms]
+        if later := [(chunk, due_ms) for chunk, due_ms in times if due_ms > now_ms]:
+            await db.execute(_HOLD_BACK, _held_back(later))
+        if now:
+            await db.execute(
+                "UPDATE outbox_chunks SET state = 'sending', attempts = attempts + 1"
+                " WHERE turn_id = ANY(%s::bigint[]) AND id = ANY(%s::bigint[]) AND state <> 'sending'",
+                ([chunk.turn_id for chunk in now], [chunk.id for chunk in now]),
+            )
+    return now
+
+
+_HOLD_BACK = """
+WITH chunks AS (
+  UPDATE outbox_chunks c
+  SET due_ms = greatest(c.due_ms, (%(due)s::bigint[])[array_position(%(ids)s::bigint[], c.id)])
+  WHERE c.turn_id = ANY(%(turns)s::bigint[]) AND c.id = ANY(%(ids)s::bigint[])
+)
+UPDATE outbox_queues q SET owner = NULL, due_ms = (%(due)s::bigint[])[array_position(%(queues)s::text[], q.queue)]
+WHERE q.queue = ANY(%(queues)s::text[])"""
+
+
+def _held_back(later: Sequence[tuple[Chunk, int]]) -> dict[str, list[Any]]:
+    return {
+        "ids": [chunk.id for chunk, _ in later],
+        "turns": [chunk.turn_id for chunk, _ in later],
+        "queues": [chunk.queue for chunk, _ in later],
+        "due": [due_ms for _, due_ms in later],
+    }
 
 
 SETTLED = "state IN ('sent', 'unknown', 'dead')"
@@ -138,6 +169,7 @@ SETTLED = "state IN ('sent', 'unknown', 'dead')"
 _SETTLE = """
 UPDATE outbox_chunks c SET state = (%(states)s::text[])[{place}],
   due_ms = greatest(c.due_ms, (%(due)s::bigint[])[{place}]), settled_ms = (%(now)s::bigint[])[{place}],
+  attempts = c.attempts - (%(uncounted)s::int[])[{place}],
   message_id = (%(message_ids)s::text[])[{place}], error = (%(errors)s::text[])[{place}]
 WHERE c.turn_id = ANY(%(turns)s::bigint[]) AND c.id = ANY(%(ids)s::bigint[])
   AND c.state <> 'waiting' AND NOT c.{settled}
@@ -189,6 +221,7 @@ async def settle(db: Connection, batch: Sequence[Settlement], *, owner: int) -> 
         "states": [how.state for how in batch],
         "due": [how.due_ms for how in batch],
         "now": [how.now_ms for how in batch],
+        "uncounted": [int(not how.counted) for how in batch],
         "message_ids": [None if how.message_id is None else storable(how.message_id) for how in batch],
         "errors": [None if how.error is None else storable(how.error) for how in batch],
         "buried": [how.chunk.id for how in dead],

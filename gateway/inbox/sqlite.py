@@ -51,6 +51,7 @@ class SqliteInbox:
         self._changes = Changes(poll_s=poll_s)
         self._lease_s = lease_s
         self._accept_max = accept_max
+        self._taking = asyncio.Lock()  # who looks for chunks decides on the loop, between a read and a write
         self._clock = clock
 
     async def __aenter__(self) -> SqliteInbox:
@@ -98,6 +99,9 @@ class SqliteInbox:
             self._fenced(lane, fence, lambda db: events.start(db, ids, turn_id=turn_id, lane=lane)), self._lanes.started
         )
 
+    async def show(self, ids: Sequence[int], shown: str, *, lane: str, fence: int) -> None:
+        await self._file.write(self._fenced(lane, fence, lambda db: events.show(db, ids, shown, lane=lane)))
+
     async def finish(self, ids: Sequence[int], outcome: Outcome, *, lane: str, fence: int | None) -> None:
         if fence is None:
             await self._file.write(lambda db: events.finish(db, ids, outcome, lane=None))
@@ -143,12 +147,22 @@ class SqliteInbox:
     async def reply(self, turn_id: int) -> str | None:
         return self._file.read(lambda db: outbox.reply_text(db, turn_id))
 
-    async def due(self, *, now_ms: int, limit: int) -> list[Chunk]:
+    async def due(self, *, now_ms: int, limit: int, not_before: Callable[[Chunk], int] = lambda _: 0) -> list[Chunk]:
         # Asked at every change: most often nothing is due, and a look is cheaper than a commit.
         due_ms = await self.next_due_ms()
         if limit <= 0 or due_ms is None or due_ms > now_ms:
             return []
-        return await self._file.write(lambda db: outbox.take_due(db, now_ms=now_ms, limit=limit, owner=self._file.run))
+        async with self._taking:
+            heads = self._file.read(lambda db: outbox.heads(db, now_ms=now_ms, limit=limit))
+            times = [(chunk, not_before(chunk)) for chunk in heads]
+            now = [chunk for chunk, due_ms in times if due_ms <= now_ms]
+            later = [(chunk, due_ms) for chunk, due_ms in times if due_ms > now_ms]
+
+            def taken(db: sqlite3.Connection) -> list[Chunk]:
+                outbox.hold_back(db, later)
+                return outbox.take(db, now, owner=self._file.run)
+
+            return await self._file.write(taken)
 
     async def next_due_ms(self) -> int | None:
         return self._file.read(outbox.next_due_ms)
@@ -159,8 +173,8 @@ class SqliteInbox:
     async def unknown(self, chunk: Chunk, *, error: str, now_ms: int) -> bool:
         return await self._settle(Settlement(chunk=chunk, state="unknown", error=error, now_ms=now_ms))
 
-    async def retry(self, chunk: Chunk, *, due_ms: int, error: str) -> None:
-        await self._settle(Settlement(chunk=chunk, state="waiting", due_ms=due_ms, error=error))
+    async def retry(self, chunk: Chunk, *, due_ms: int, error: str, counted: bool = True) -> None:
+        await self._settle(Settlement(chunk=chunk, state="waiting", due_ms=due_ms, error=error, counted=counted))
 
     async def dead(self, chunk: Chunk, *, error: str, now_ms: int) -> None:
         await self._settle(Settlement(chunk=chunk, state="dead", error=error, now_ms=now_ms))

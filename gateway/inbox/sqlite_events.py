@@ -15,10 +15,11 @@ from gateway.inbox.rows import (
     event_row,
     first_id,
     outcome_text,
+    storable,
     stored_event,
 )
 
-_INSERT = f"INSERT INTO inbox_events ({EVENT_COLUMNS}, seq, owner) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+_INSERT = f"INSERT INTO inbox_events ({EVENT_COLUMNS}, seq, owner) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 
 _BY_ID = f"SELECT {EVENT_COLUMNS} FROM inbox_events WHERE id = ?"
 
@@ -85,6 +86,14 @@ def start(db: sqlite3.Connection, ids: Iterable[int], *, turn_id: int, lane: str
         f" WHERE id = ? AND lane = ? AND {WAITING} AND kind = 'message'"
     )
     return [event_id for event_id in ids if db.execute(update, (turn_id, event_id, lane)).rowcount]
+
+
+def show(db: sqlite3.Connection, ids: Iterable[int], shown: str, *, lane: str) -> None:
+    """Keep on the lane's running messages which message shows their reply."""
+    db.executemany(
+        "UPDATE inbox_events SET shown = ? WHERE id = ? AND lane = ? AND state = 'running'",
+        [(storable(shown), event_id, lane) for event_id in ids],
+    )
 
 
 def finish(db: sqlite3.Connection, ids: Iterable[int], outcome: Outcome, *, lane: str | None) -> None:

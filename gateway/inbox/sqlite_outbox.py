@@ -7,6 +7,7 @@ else touches the queue until the owner says how it went.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 
 from gateway.inbox.base import Chunk, Reply
 from gateway.inbox.rows import (
@@ -33,8 +34,8 @@ def put(db: sqlite3.Connection, reply: Reply) -> None:
     if not stored.rowcount:
         return
     db.executemany(
-        "INSERT INTO outbox_chunks (turn_id, channel, queue, address, part, parts, text, state, attempts, put_ms, due_ms)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, 'waiting', 0, ?, ?)",
+        "INSERT INTO outbox_chunks (turn_id, channel, queue, address, part, parts, text, state, attempts, put_ms, due_ms,"
+        " shown) VALUES (?, ?, ?, ?, ?, ?, ?, 'waiting', 0, ?, ?, ?)",
         [
             (
                 reply.turn_id,
@@ -46,6 +47,7 @@ def put(db: sqlite3.Connection, reply: Reply) -> None:
                 storable(text),
                 reply.now_ms,
                 reply.now_ms,
+                None if index or reply.shown is None else storable(reply.shown),
             )
             for index, text in enumerate(reply.chunks)
         ],
@@ -83,22 +85,33 @@ def abandon(db: sqlite3.Connection) -> None:
     db.execute("UPDATE outbox_queues SET owner = NULL WHERE owner IS NOT NULL")
 
 
-def take_due(db: sqlite3.Connection, *, now_ms: int, limit: int, owner: int) -> list[Chunk]:
-    """Give `owner` the heads that are due. One that is `sending` already was left so by an owner that is gone."""
+def heads(db: sqlite3.Connection, *, now_ms: int, limit: int) -> list[Chunk]:
+    """Return the heads that are due and that nobody sends, as their new owner would get them, longest due first."""
     queues = db.execute(
         "SELECT queue FROM outbox_queues WHERE owner IS NULL AND due_ms <= ? ORDER BY due_ms LIMIT ?",
         (now_ms, limit),
     ).fetchall()
-    chunks = []
-    for (queue,) in queues:
-        db.execute("UPDATE outbox_queues SET owner = ? WHERE queue = ?", (owner, queue))
-        chunk = taken(chunk_of(db.execute(_HEAD, (queue,)).fetchone()))
-        if chunk.state == "sending":
-            db.execute(
-                "UPDATE outbox_chunks SET state = 'sending', attempts = ? WHERE id = ?", (chunk.attempts, chunk.id)
-            )
-        chunks.append(chunk)
-    return sorted(chunks, key=lambda chunk: chunk.id)
+    return [taken(chunk_of(db.execute(_HEAD, queue).fetchone())) for queue in queues]
+
+
+def take(db: sqlite3.Connection, chunks: Sequence[Chunk], *, owner: int) -> list[Chunk]:
+    """Give `owner` those heads that are still nobody's, in order of acceptance."""
+    ours = []
+    for chunk in sorted(chunks, key=lambda chunk: chunk.id):
+        if not _free_head(db, chunk):
+            continue
+        db.execute("UPDATE outbox_queues SET owner = ? WHERE queue = ?", (owner, chunk.queue))
+        db.execute("UPDATE outbox_chunks SET state = 'sending', attempts = ? WHERE id = ?", (chunk.attempts, chunk.id))
+        ours.append(chunk)
+    return ours
+
+
+def hold_back(db: sqlite3.Connection, later: Sequence[tuple[Chunk, int]]) -> None:
+    """Let heads that are nobody's wait, each until its time."""
+    for chunk, due_ms in later:
+        if _free_head(db, chunk):
+            db.execute("UPDATE outbox_queues SET due_ms = ? WHERE queue = ?", (due_ms, chunk.queue))
+            db.execute("UPDATE outbox_chunks SET due_ms = max(due_ms, ?) WHERE id = ?", (due_ms, chunk.id))
 
 
 def settle(db: sqlite3.Connection, how: Settlement, *, owner: int) -> bool:
@@ -110,8 +123,9 @@ def settle(db: sqlite3.Connection, how: Settlement, *, owner: int) -> bool:
     error = None if how.error is None else storable(how.error)
     message_id = None if how.message_id is None else storable(how.message_id)
     db.execute(
-        "UPDATE outbox_chunks SET state = ?, due_ms = max(due_ms, ?), message_id = ?, error = ?, settled_ms = ? WHERE id = ?",
-        (how.state, how.due_ms, message_id, error, how.now_ms, chunk.id),
+        "UPDATE outbox_chunks SET state = ?, due_ms = max(due_ms, ?), message_id = ?, error = ?, settled_ms = ?,"
+        " attempts = attempts - ? WHERE id = ?",
+        (how.state, how.due_ms, message_id, error, how.now_ms, not how.counted, chunk.id),
     )
     if how.state == "dead":
         db.execute(
@@ -125,6 +139,12 @@ def settle(db: sqlite3.Connection, how: Settlement, *, owner: int) -> bool:
 def _sends(db: sqlite3.Connection, chunk: Chunk, *, owner: int) -> bool:
     row = db.execute("SELECT owner FROM outbox_queues WHERE queue = ?", (chunk.queue,)).fetchone()
     return row is not None and row[0] == owner
+
+
+def _free_head(db: sqlite3.Connection, chunk: Chunk) -> bool:
+    """Whether the chunk is still the head of its queue, and nobody's."""
+    row = db.execute("SELECT owner FROM outbox_queues WHERE queue = ?", (chunk.queue,)).fetchone()
+    return row == (None,) and bool(db.execute(_HEAD, (chunk.queue,)).fetchone()[0] == chunk.id)
 
 
 def _free(db: sqlite3.Connection, queue: str) -> None:

@@ -114,6 +114,7 @@ async def reply(
     chunks: tuple[str, ...] = ("hello",),
     queue: str = "room",
     failed: Outcome | None = None,
+    shown: str | None = None,
     now_ms: int = NOW_MS,
 ) -> int:
     """Start the events as one turn and put its reply; return the turn's id."""
@@ -134,6 +135,7 @@ async def reply(
             lane=claim.lane,
             fence=claim.fence,
             now_ms=now_ms,
+            shown=shown,
         )
     )
     return turn_id

@@ -8,6 +8,7 @@ import pytest
 
 from tests.contracts.inbox import AcceptContract, LaneContract
 from tests.contracts.outbox import OutboxContract
+from tests.contracts.pacing import PacingContract
 from tests.contracts.queue_failures import CrashContract, PurgeContract
 from tests.contracts.queues import URLS, Queues, open_queues
 
@@ -33,6 +34,10 @@ class TestLanes(LaneContract):
 
 class TestOutbox(OutboxContract):
     """Replies on their way."""
+
+
+class TestPacing(PacingContract):
+    """What waits for its budget, and what shows a reply while it is made."""
 
 
 class TestCrash(CrashContract):
