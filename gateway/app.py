@@ -17,6 +17,7 @@ from typing import Protocol
 import msgspec
 
 from adapters.base import Adapter, MessageEvent
+from adapters.console.access import Guesses
 from adapters.console.adapter import ConsoleAdapter
 from adapters.webhook.adapter import WebhookAdapter
 from config.channels.base import ChannelSettings
@@ -202,9 +203,10 @@ async def run(
     announce: Callable[[str], None],
     mask: logs.SecretMask,
     opened: Callable[..., AbstractAsyncContextManager[Storage]] = open_storage,
+    adapters: Callable[..., Adapter] | None = None,
 ) -> None:
     """Serve until `stop` is set, then end in good order. `announce` gets the ready line, `mask` each new secret; `opened`
-    opens the truth.
+    opens the truth, `adapters` makes a channel (None: `make_adapter`, whose arguments it gets).
 
     Raises what keeps the gateway from starting (`CannotListen`, `MemoryFault`, `StoreBusy`), and whatever ends one of its
     lasting tasks: a gateway that goes on without one of them would accept and never answer.
@@ -213,13 +215,15 @@ async def run(
     instance = settings.server.instance
     ids = Ids(random.randrange(1024) if instance is None else instance)  # noqa: S311  # a number, not a secret
     metrics = Metrics(version=VERSION)
-    tokenizers = Tokenizers()
+    tokenizers, guesses = Tokenizers(), ProcessRateLimits()
     async with opened(settings, ids=ids) as storage:
         store, queues = storage.store, storage.queues
         live = Live(
             configuration,
             make_agent=lambda name, agent: make_agent(name, agent, metrics=metrics),
-            make_adapter=lambda name, channel: make_adapter(name, channel, live=live, explains=explaining),
+            make_adapter=lambda name, channel: (adapters or make_adapter)(
+                name, channel, live=live, explains=explaining, guesses=guesses
+            ),
         )
         streams = ProcessStreams(first_id=now_ms() * 1000)  # no stream has a thousand events a millisecond
         people = People(store)
@@ -376,12 +380,14 @@ async def look_once(health: Health) -> None:
             logger.warning("not in order", extra={"part": part, "reason": state})
 
 
-def make_adapter(name: str, settings: ChannelSettings, *, live: Live, explains: Explaining) -> Adapter:
+def make_adapter(
+    name: str, settings: ChannelSettings, *, live: Live, explains: Explaining, guesses: Guesses
+) -> Adapter:
     """Make a channel of the configured kind."""
     match settings:
         case ConsoleSettings():
             public_url = live.configuration.settings.server.public_url
-            return ConsoleAdapter(name, settings=settings, explains=explains, public_url=public_url)
+            return ConsoleAdapter(name, settings=settings, explains=explains, guesses=guesses, public_url=public_url)
         case WebhookSettings():
             return WebhookAdapter(
                 name,

@@ -10,6 +10,7 @@ from adapters.base import AgentView
 from adapters.console.adapter import ConsoleAdapter
 from adapters.errors import UnknownTurn
 from config.channels.console import ConsoleSettings
+from gateway.hot.process import ProcessRateLimits
 
 MARKUP = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 
@@ -63,4 +64,6 @@ class FakeExplains:
 def console(*, public_url: str | None = None, **settings: Any) -> ConsoleAdapter:
     """The channel, with these settings."""
     chosen = ConsoleSettings.model_validate(settings)
-    return ConsoleAdapter("console", settings=chosen, explains=FakeExplains(), public_url=public_url)
+    return ConsoleAdapter(
+        "console", settings=chosen, explains=FakeExplains(), guesses=ProcessRateLimits(), public_url=public_url
+    )

@@ -10,11 +10,15 @@ from __future__ import annotations
 import hmac
 from dataclasses import dataclass
 from hashlib import sha256
-from ipaddress import ip_address
-from typing import Literal
+from ipaddress import IPv6Address, ip_address, ip_network
+from typing import Literal, Protocol
 from urllib.parse import urlsplit
 
 Refusal = Literal["not_local", "token_needed", "foreign_page"]
+GUESSES_PER_MINUTE = 10
+"""Wrong tokens one address may show in a minute. Beyond it none is looked at, the right one neither: else its being taken would
+tell a guesser that it is right."""
+
 _LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -30,6 +34,30 @@ class Visit:
     proxied: bool
     bearer: str | None
     cookie: str | None
+
+
+class Guesses(Protocol):
+    """Counts wrong tokens: how often somebody (`who`) may still err, and that somebody did. `now` is in seconds."""
+
+    def allows(self, who: str, *, per_minute: int, now: float) -> bool: ...
+
+    def count(self, who: str, *, now: float) -> None: ...
+
+
+def guesser(remote: str | None) -> str:
+    """Return by what a visitor's guesses are counted: the address, of IPv6 the network that is one subscriber's (/64)."""
+    try:
+        ip = ip_address((remote or "").partition("%")[0])
+    except ValueError:
+        return "token:unknown"
+    if isinstance(ip, IPv6Address):
+        return f"token:{ip.ipv4_mapped or ip_network((ip, 64), strict=False)}"
+    return f"token:{ip}"
+
+
+def shows_token(visit: Visit) -> bool:
+    """Whether the visitor shows something as the token, so that a wrong one is a guess."""
+    return bool(visit.bearer or visit.cookie)
 
 
 def refusal(visit: Visit, *, token: str | None, public_url: str | None, writes: bool) -> Refusal | None:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 from urllib.parse import parse_qs, quote
 
 import msgspec
@@ -27,8 +29,10 @@ _STATIC = Path(__file__).with_name("static")
 _TOKEN_BYTES = 4096
 _COOKIE_S = 30 * 24 * 3600
 _PROXY_HEADERS = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP")
+_AFTER_A_MINUTE = {"Retry-After": "60"}
 _REFUSED = {
     "not_local": (403, "the chat page is for its own machine only; set channels.NAME.token to open it to others"),
+    "guessing": (429, "too many wrong tokens came from this address; come again in a minute"),
     "token_needed": (401, "the chat page asks for its token; open / in a browser, or send `Authorization: Bearer …`"),
     "foreign_page": (403, "this was sent by a page of another origin"),
 }
@@ -56,7 +60,13 @@ class ConsoleAdapter:
     capabilities = Capabilities(streams=True, collected=True)
 
     def __init__(
-        self, name: str, *, settings: ConsoleSettings, explains: Explains, public_url: str | None = None
+        self,
+        name: str,
+        *,
+        settings: ConsoleSettings,
+        explains: Explains,
+        guesses: access.Guesses,
+        public_url: str | None = None,
     ) -> None:
         """`public_url` is the server's: the host under which the page may be opened besides this machine's own names."""
         self.heartbeat_s = settings.heartbeat_s
@@ -64,6 +74,7 @@ class ConsoleAdapter:
         self._settings = settings
         self._token = settings.token.get_secret_value() if settings.token else None
         self._explains = explains
+        self._guesses = guesses
         self._public_url = public_url
         self._intake: Intake | None = None
         self._files: dict[str, _File] = {}
@@ -115,6 +126,8 @@ class ConsoleAdapter:
                 return self._static(request, "index.html")
             case "token_needed":
                 return _html(render.token_page(language), status=401)
+            case "guessing":
+                return _too_many(language)
             case _:
                 return _html(render.not_local_page(language), status=403)
 
@@ -161,9 +174,13 @@ class ConsoleAdapter:
         form = parse_qs((await self._body(request, at_most=_TOKEN_BYTES)).decode(errors="replace"))
         if self._token is None:
             raise Problem(404, "not_found", "this chat page has no token")
+        language = render.language_of(request.headers.get("Accept-Language", ""))
+        who, now = access.guesser(request.remote), time.monotonic()
+        if not self._guesses.allows(who, per_minute=access.GUESSES_PER_MINUTE, now=now):
+            return _too_many(language)
         if not access.same(form.get("token", [""])[0].strip(), self._token):
-            language = render.language_of(request.headers.get("Accept-Language", ""))
-            return _html(render.token_page(language, wrong=True), status=403)
+            self._guesses.count(who, now=now)
+            return _html(render.token_page(language, told="wrong"), status=403)
         response = web.Response(status=303, headers={"Location": "/"})
         response.set_cookie(
             self._cookie,
@@ -197,14 +214,21 @@ class ConsoleAdapter:
     def _cookie(self) -> str:
         return f"clew_{self._name}"  # cookies are shared by all ports of a host
 
-    def _refusal(self, request: web.Request, *, writes: bool = False) -> access.Refusal | None:
+    def _refusal(self, request: web.Request, *, writes: bool = False) -> access.Refusal | Literal["guessing"] | None:
         visit = _visit(request, self._cookie)
-        return access.refusal(visit, token=self._token, public_url=self._public_url, writes=writes)
+        who, now = access.guesser(visit.remote), time.monotonic()
+        guess = self._token is not None and access.shows_token(visit)
+        if guess and not self._guesses.allows(who, per_minute=access.GUESSES_PER_MINUTE, now=now):
+            return "guessing"
+        reason = access.refusal(visit, token=self._token, public_url=self._public_url, writes=writes)
+        if guess and reason == "token_needed":
+            self._guesses.count(who, now=now)
+        return reason
 
     def _admit(self, request: web.Request, *, writes: bool = False) -> None:
         if (reason := self._refusal(request, writes=writes)) is not None:
             status, detail = _REFUSED[reason]
-            headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+            headers = {401: {"WWW-Authenticate": "Bearer"}, 429: _AFTER_A_MINUTE}.get(status)
             raise Problem(status, reason, detail, headers=headers)
 
 
@@ -219,6 +243,12 @@ def _visit(request: web.Request, cookie: str) -> access.Visit:
         bearer=bearer.strip() if scheme.lower() == "bearer" else None,
         cookie=request.cookies.get(cookie),
     )
+
+
+def _too_many(language: render.Language) -> web.Response:
+    response = _html(render.token_page(language, told="wait"), status=429)
+    response.headers.update(_AFTER_A_MINUTE)
+    return response
 
 
 def _html(page: str, *, status: int) -> web.Response:

@@ -37,6 +37,10 @@ _WORDS: dict[str, dict[Language, str]] = {
     },
     "token_label": {"en": "Token", "zh": "令牌"},
     "token_wrong": {"en": "That is not the token.", "zh": "令牌不对。"},
+    "token_wait": {
+        "en": "Too many wrong tokens came from your address. Wait a minute, then try again.",
+        "zh": "您的地址输错令牌的次数太多。请等一分钟再试。",
+    },
     "token_enter": {"en": "Enter", "zh": "进入"},
     "not_local_title": {"en": "This chat page is for its own machine only", "zh": "此聊天页面只对本机开放"},
     "not_local_about": {
@@ -78,10 +82,10 @@ def language_of(accept_language: str) -> Language:
     return "zh" if accept_language.strip().lower().startswith("zh") else "en"
 
 
-def token_page(language: Language, *, wrong: bool = False) -> str:
-    """Return the page that asks for the token; `wrong`: one was given, and it was not it."""
-    told = f'<p class="wrong" role="alert">{_say("token_wrong", language)}</p>\n' if wrong else ""
-    form = _FORM.format(wrong=told, label=_say("token_label", language), enter=_say("token_enter", language))
+def token_page(language: Language, *, told: Literal["wrong", "wait"] | None = None) -> str:
+    """Return the page that asks for the token. `told`: the one given was `wrong`, or there were too many wrong ones."""
+    alert = f'<p class="wrong" role="alert">{_say(f"token_{told}", language)}</p>\n' if told else ""
+    form = _FORM.format(wrong=alert, label=_say("token_label", language), enter=_say("token_enter", language))
     return _page("token", language, rest=form)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from adapters.console.access import Visit, cookie_value, foreign, refusal, same
+from adapters.console.access import Visit, cookie_value, foreign, guesser, refusal, same
 
 TOKEN = "opensesame-芝麻"
 
@@ -120,3 +120,10 @@ def test_secrets_are_compared_as_bytes() -> None:
     """Texts outside ASCII can be tokens."""
     assert same("令牌", "令牌")
     assert not same("令牌", "令牌 ")
+
+
+def test_guesses_are_counted_by_whoever_can_be_told_apart() -> None:
+    """By address; of IPv6 by network, as one subscriber has 2^64 addresses; mapped addresses are what they map."""
+    assert guesser("203.0.113.9") == guesser("::ffff:203.0.113.9") != guesser("203.0.113.10")
+    assert guesser("2001:db8:1:2::1") == guesser("2001:db8:1:2:ffff::9%eth0") != guesser("2001:db8:1:3::1")
+    assert guesser(None) == guesser("unknown") == guesser("")

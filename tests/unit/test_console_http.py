@@ -14,6 +14,7 @@ import aiohttp
 import pytest
 
 from adapters.base import Address, Receipt
+from adapters.console.access import cookie_value
 from adapters.console.adapter import ConsoleAdapter
 from adapters.errors import AdapterFault
 from config.settings import ServerSettings
@@ -286,6 +287,42 @@ async def test_a_wrong_token_opens_nothing() -> None:
                 assert (401, "Bearer") == (response.status, response.headers["WWW-Authenticate"])
         async with client.post("/channels/console", json=said()) as response:
             assert response.status == 401
+
+
+@pytest.mark.parametrize("how", ["form", "bearer", "cookie"])
+async def test_a_token_can_not_be_guessed(how: str) -> None:
+    """After ten wrong tokens from one address, however they are shown, none is looked at, the right one neither; others
+    are not kept out, nor are those who show nothing."""
+
+    def shown(value: str) -> dict[str, str]:
+        return {
+            "bearer": {"Authorization": f"Bearer {value}"},
+            "cookie": {"Cookie": f"clew_console={cookie_value(value)}"},
+        }.get(how, {})
+
+    async def tried(client: aiohttp.ClientSession, value: str, *, address: str = "203.0.113.9") -> tuple[int, str]:
+        came = {"X-Forwarded-For": address}
+        if how == "form":
+            request = client.post("/chat/token", data={"token": value}, headers=came, allow_redirects=False)
+        else:
+            request = client.get("/chat/info", headers=came | shown(value))
+        async with request as response:
+            return response.status, response.headers.get("Retry-After", "")
+
+    wrong, right = (403, 303) if how == "form" else (401, 200)
+    async with page(console(token="opensesame"), settings=PROXIED) as client:
+        refused = [(await tried(client, f"guess {number}"))[0] for number in range(12)]
+
+        assert [wrong] * 10 + [429] * 2 == refused
+        assert (429, "60") == await tried(client, "opensesame")
+        assert (right, "") == await tried(client, "opensesame", address="203.0.113.10")
+        async with client.get("/", headers={"X-Forwarded-For": "203.0.113.9"}) as response:
+            assert 401 == response.status
+        if how == "cookie":
+            headers = {"X-Forwarded-For": "203.0.113.9", "Accept-Language": "zh"} | shown("opensesame")
+            async with client.get("/", headers=headers) as response:
+                assert (429, "60") == (response.status, response.headers["Retry-After"])
+                assert "请等一分钟再试" in await response.text()
 
 
 async def test_a_program_shows_the_token_as_bearer() -> None:
