@@ -41,7 +41,7 @@ REST_S = 5.0
 CONNECTIONS = 20
 
 
-class _Window(msgspec.Struct, frozen=True, array_like=True):
+class Kept(msgspec.Struct, frozen=True, array_like=True):
     """The end of a session's history as it was at one generation of its scope. `more`: older messages exist."""
 
     scope_id: int
@@ -51,7 +51,7 @@ class _Window(msgspec.Struct, frozen=True, array_like=True):
     messages: tuple[Message, ...]
 
 
-_decode = msgspec.msgpack.Decoder(_Window).decode
+_decode = msgspec.msgpack.Decoder(Kept).decode
 _encode = msgspec.msgpack.Encoder().encode
 # Messages lie there as arrays of their fields: another release's fields are another release's keys.
 _PREFIX = f"clew:window:{hashlib.sha256(' '.join(Message.__struct_fields__).encode()).hexdigest()[:8]}:"
@@ -94,6 +94,10 @@ class RedisCache:
         # What touches no window goes straight through.
         self.open_scope = store.open_scope
         self.alias_scope = store.alias_scope
+        self.group_scopes = store.group_scopes
+        self.move_room = store.move_room
+        self.moved_rooms = store.moved_rooms
+        self.name_changes = store.name_changes
         self.append = store.append
         self.older = store.older
         self.turn_messages = store.turn_messages
@@ -164,7 +168,7 @@ class RedisCache:
         if wish.page <= self._worth or self._resting:
             return await read(wish)
         kept, loaded = await asyncio.gather(
-            self._kept(wish.owner.scope_id),
+            self.kept(wish.owner.scope_id),
             read(msgspec.structs.replace(wish, page=TAIL)),
             return_exceptions=True,
         )
@@ -172,7 +176,7 @@ class RedisCache:
             raise loaded
         if not loaded.more:
             return loaded
-        known = kept if isinstance(kept, _Window) else None
+        known = kept if isinstance(kept, Kept) else None
         older = _past(known, loaded, page=wish.page)
         if older is None:
             try:
@@ -184,7 +188,7 @@ class RedisCache:
         more = len(window) > wish.page or (known is not None and known.more)
         window = window[-wish.page :]
         if loaded.generation is not None and _due(known, loaded):
-            await self._keep(_Window(loaded.window[0].scope_id, loaded.session_id, loaded.generation, more, window))
+            await self._keep(Kept(loaded.window[0].scope_id, loaded.session_id, loaded.generation, more, window))
         return msgspec.structs.replace(loaded, window=window, more=more)
 
     async def _older(self, wish: Load, loaded: Loaded) -> tuple[Message, ...]:
@@ -196,7 +200,7 @@ class RedisCache:
             limit=wish.page - len(loaded.window) + 1,
         )
 
-    async def _kept(self, scope_id: int) -> _Window | None:
+    async def kept(self, scope_id: int) -> Kept | None:
         """Return the window that is kept for the scope, whatever it is worth; its life begins anew."""
         reply = await self._ask("GETEX", f"{_PREFIX}{scope_id}", "PX", self._ttl_ms)
         try:
@@ -204,7 +208,7 @@ class RedisCache:
         except (msgspec.MsgspecError, ValueError):
             return None  # not ours, or torn: it is written anew at the end of this turn
 
-    async def _keep(self, window: _Window) -> None:
+    async def _keep(self, window: Kept) -> None:
         await self._ask("SET", f"{_PREFIX}{window.scope_id}", _encode(window), "PX", self._ttl_ms)
 
     async def _forget(self, scope_id: int) -> None:
@@ -230,7 +234,7 @@ class RedisCache:
         return None
 
 
-def _past(known: _Window | None, loaded: Loaded, *, page: int) -> tuple[Message, ...] | None:
+def _past(known: Kept | None, loaded: Loaded, *, page: int) -> tuple[Message, ...] | None:
     """Return what comes before the newest messages, None if `known` cannot say.
 
     It can if it is of the same session and generation, and its last message is, to the letter, one of the newest: so
@@ -247,6 +251,6 @@ def _past(known: _Window | None, loaded: Loaded, *, page: int) -> tuple[Message,
     return older if enough else None
 
 
-def _due(known: _Window | None, loaded: Loaded) -> bool:
+def _due(known: Kept | None, loaded: Loaded) -> bool:
     """Tell whether the window should be written anew: it was no help, or soon the newest messages would not reach it."""
     return known is None or known.messages[-1] in loaded.window[: TAIL // 2]
