@@ -170,16 +170,36 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScopeRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A scope as stored. `id` and what follows `scope` already follow aliases: it is where messages go; `scope` is the one
-    that was asked for."""
+    """A scope as stored. `id`, `root` and what follows them already follow aliases: it is where messages go, and `root` is
+    its own name, which names its lane; `scope` is the one that was asked for."""
 
     id: int
     scope: Scope
+    root: Scope
     title: str = ""  # of the conversation: its first words
     last_ms: int = 0  # A16: last time anything was said
     session_id: str | None = None
     carry_scope_id: int | None = None  # another agent's scope whose last window opens this one ("carry")
     carry_last_id: int | None = None
+
+
+class GroupScope(msgspec.Struct, frozen=True, kw_only=True):
+    """A name of a group's scope that has something to continue (a session that nobody ended). `root_id` and `last_ms` are
+    of the scope it leads to; `alias` says that it is not that scope's own name."""
+
+    scope: Scope
+    root_id: int
+    last_ms: int
+    alias: bool
+
+
+class MovedRoom(msgspec.Struct, frozen=True, kw_only=True):
+    """A room that has another id now, both as the platform writes them."""
+
+    channel: str
+    room: str
+    now_room: str
+    moved_ms: int
 
 
 class SessionRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -323,9 +343,30 @@ class Store(Protocol):
         """
         ...
 
-    async def alias_scope(self, alias: Scope, target_id: int) -> None:
-        """Make `alias` a name for scope `target_id` from now on (renames, migrations). Idempotent; a name for itself
-        changes nothing. Raises `UnknownScope` for a target that does not exist."""
+    async def alias_scope(self, alias: Scope, target_id: int | None) -> None:
+        """Make `alias` a name for scope `target_id` from now on. Idempotent; a name for itself changes nothing. What `alias`
+        was the scope of before is kept, and nothing leads there. None: a name no more, but the scope that it was before it
+        became one, or an empty one. Raises `UnknownScope` for a target that does not exist."""
+        ...
+
+    async def group_scopes(self, channel: str) -> tuple[GroupScope, ...]:
+        """Return all names of a channel's group scopes that have something to continue."""
+        ...
+
+    async def move_room(self, channel: str, room: str, now_room: str, *, now_ms: int) -> None:
+        """Note that a room has another id from now on. Each name in the old room gets its like in the new one, leading to the
+        same scope, and people's choices of agents go along; in one transaction, and repeating it changes nothing.
+
+        Where the new room has a scope of its own already (something was said there before the move became known), the old
+        one goes on: it is the one with the history. A room moved twice, or back, ends at its last id."""
+        ...
+
+    async def moved_rooms(self) -> tuple[MovedRoom, ...]:
+        """Return every room that has moved with the id that it has now, the latest move last."""
+        ...
+
+    async def name_changes(self) -> int:
+        """Return a number that has grown if, since it was last asked for, a name came to lead elsewhere or a room moved."""
         ...
 
     async def append(
@@ -342,7 +383,8 @@ class Store(Protocol):
         """Append in order, and the turn's ledger with it, in one transaction; return the rows as stored.
 
         Ids grow within the scope whatever the clock says. Repeating an append of the same (turn_id, event_id, role) to the
-        scope returns the rows stored first and writes nothing (the text of the first stands). Raises `UnknownScope`.
+        scope returns the rows stored first and writes nothing (the text of the first stands). Raises `UnknownScope`, and
+        `ScopeMoved` where the scope has become a name of another one; a turn that began before that ends where it began.
         """
         ...
 

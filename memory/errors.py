@@ -3,7 +3,9 @@
 MemoryFault
 ├── StoreUnavailable   the database cannot be reached, is locked or refuses; try again later
 ├── SchemaTooNew       the database was written by a newer release; refuse to start
+├── OtherKeys          the database's keys are written in another codec; refuse to start
 ├── Fenced             another owner has taken the scope's lane; write nothing, stop the turn
+├── ScopeMoved         the scope has become another's name; look it up again
 └── UnknownScope       no such scope: an unknown owner gets nothing
 """
 
@@ -22,8 +24,16 @@ class SchemaTooNew(MemoryFault):
     """The database holds a newer schema than this release knows."""
 
 
+class OtherKeys(MemoryFault):
+    """The database's keys are written in another version of the codec than this release's."""
+
+
 class Fenced(MemoryFault):
     """A newer owner has written to this scope; whoever sees this holds a lost lease and must write nothing more."""
+
+
+class ScopeMoved(MemoryFault):
+    """The scope has become a name of another one since it was looked up: a new turn belongs there, in that one's lane."""
 
 
 class UnknownScope(MemoryFault):

@@ -10,6 +10,11 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+KEY_VERSION = 1
+"""Of this codec. A store keeps the one that its keys were written in, and is refused under another: the same message would
+get another name, and find nothing of what was said before (AstrBot#4331). Changing how a part is encoded takes a new number
+and a migration of every key column."""
+
 ChatType = Literal["private", "group"]
 ScopeMode = Literal["conversation", "room", "speaker"]
 
@@ -136,6 +141,29 @@ class Scope:
 
     def __str__(self) -> str:
         return ":".join(self.columns())
+
+
+def mode_of(scope: Scope) -> ScopeMode:
+    """Return the setting that a group's scope was made by."""
+    if scope.user != ANY:
+        return "speaker"
+    return "room" if scope.conversation.endswith(f"/{ANY}") else "conversation"
+
+
+def whereabouts(scope: Scope) -> tuple[str, str, str | None]:
+    """Return channel, room and thread of a scope, decoded; thread None also where a room's threads share it."""
+    room, slash, thread = scope.conversation.partition("/")
+    inside = decode_part(thread, name="thread") if slash and thread != ANY else None
+    return decode_part(scope.channel, name="channel"), decode_part(room, name="room"), inside
+
+
+def shared_as(scope: Scope, *, mode: ScopeMode) -> Scope:
+    """Return the scope that a group's `scope` becomes part of under a setting that shares at least as much."""
+    room = scope.conversation.partition("/")[0]
+    user = scope.user if mode == "speaker" else ANY
+    return Scope(
+        user, scope.channel, f"{room}/{ANY}" if mode == "room" else scope.conversation, scope.chat_type, scope.agent
+    )
 
 
 def scope_of(key: ConversationKey, *, mode: ScopeMode) -> Scope:

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory.errors import SchemaTooNew
+from memory.errors import OtherKeys, SchemaTooNew
+from memory.key import KEY_VERSION
 
 VERSION_TABLE = """CREATE TABLE IF NOT EXISTS memory_schema (
   version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_ms BIGINT NOT NULL)"""
@@ -50,3 +51,12 @@ def pending(known: Sequence[Migration], *, applied: int) -> Sequence[Migration]:
             "or restore a backup made before it"
         )
     return known[applied:]
+
+
+def check_keys(stored: int) -> None:
+    """Raise `OtherKeys` unless the database's keys are in this release's codec; `stored` is the version it names."""
+    if stored != KEY_VERSION:
+        raise OtherKeys(
+            f"the memory's keys have version {stored}, this release writes version {KEY_VERSION} and would find nothing that "
+            "was said before; start the release that wrote them, or restore a backup made by this one"
+        )

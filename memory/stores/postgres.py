@@ -7,6 +7,7 @@ in `postgres_turn.py` and `postgres_sql.py`; this is what goes into them and wha
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -16,11 +17,13 @@ import msgspec
 from memory.base import (
     AgentChange,
     Fact,
+    GroupScope,
     Identity,
     Ledger,
     Load,
     Loaded,
     Message,
+    MovedRoom,
     NewMessage,
     Owner,
     ProfileItem,
@@ -28,12 +31,13 @@ from memory.base import (
     SessionRule,
     Summary,
 )
-from memory.errors import Fenced, UnknownScope
+from memory.errors import Fenced, ScopeMoved, UnknownScope
 from memory.ids import Ids
 from memory.ids import now_ms as wall_ms
-from memory.key import ConversationKey, Scope
+from memory.key import ConversationKey, Scope, decode_part, encode_part
 from memory.stores import postgres_sql as sql
 from memory.stores import postgres_turn as turn_sql
+from memory.stores.migrate import check_keys
 from memory.stores.postgres_pool import Database, Refused, Row
 from memory.stores.postgres_rows import Draft, Values, five, ledger_values, load_values, loaded, messages_in, put_value
 from memory.stores.postgres_statement import Statement
@@ -64,7 +68,11 @@ class PostgresStore:
         self._ids = ids
 
     async def __aenter__(self) -> PostgresStore:
-        await self._database.__aenter__()
+        async with AsyncExitStack() as opened:
+            await opened.enter_async_context(self._database)
+            rows = await self._database.fetch(sql.KEY_VERSION)
+            check_keys(rows[0][0] if rows else 0)
+            opened.pop_all()  # closed by __aexit__
         return self
 
     async def __aexit__(
@@ -79,10 +87,11 @@ class PostgresStore:
             new = names | {"id": self._ids.next(), "now_ms": now_ms, "agent_change": agent_change}
             await self._database.fetch(sql.CREATE_SCOPE, new)
             rows = await self._database.fetch(sql.FIND_SCOPE, names)
-        id_, title, last_ms, session_id, carry_scope_id, carry_last_id = rows[0]
+        id_, title, last_ms, session_id, carry_scope_id, carry_last_id, *root = rows[0]
         return ScopeRow(
             id=id_,
             scope=scope,
+            root=Scope(*root),
             title=title,
             last_ms=last_ms,
             session_id=session_id,
@@ -90,12 +99,51 @@ class PostgresStore:
             carry_last_id=carry_last_id,
         )
 
-    async def alias_scope(self, alias: Scope, target_id: int) -> None:
+    async def alias_scope(self, alias: Scope, target_id: int | None) -> None:
+        if target_id is None:
+            await self._database.fetch(sql.DROP_ALIAS, five(alias.columns()))
+            return
         rows = await self._database.fetch(sql.ALIAS_TARGET, {"target_id": target_id})
         if not rows:
             raise UnknownScope(f"scope {target_id} does not exist; an alias needs a scope to name")
         name = {"id": self._ids.next(), "now_ms": wall_ms(), "target_id": rows[0][0]}
         await self._database.fetch(sql.PUT_ALIAS, five(alias.columns()) | name)
+
+    async def group_scopes(self, channel: str) -> tuple[GroupScope, ...]:
+        rows = await self._database.fetch(sql.GROUP_SCOPES, {"channel": encode_part(channel, name="channel")})
+        return tuple(
+            GroupScope(scope=Scope(*named), root_id=root_id, last_ms=last_ms, alias=alias)
+            for root_id, last_ms, alias, *named in rows
+        )
+
+    async def move_room(self, channel: str, room: str, now_room: str, *, now_ms: int) -> None:
+        place = {
+            "channel": encode_part(channel, name="channel"),
+            "room": encode_part(room, name="room"),
+            "now_room": encode_part(now_room, name="room"),
+        }
+        if room == now_room:
+            return
+        rows = await self._database.fetch(sql.NAMES_IN_ROOM, place)
+        names = [
+            {"id": self._ids.next(), "alias_of": root_id}
+            | five((user, place["channel"], conversation, chat_type, agent))
+            for root_id, user, conversation, chat_type, agent in rows
+        ]
+        values = place | {"names": msgspec.json.encode(names).decode(), "now_ms": now_ms}
+        await self._database.fetch(sql.MOVE_ROOM, values)
+
+    async def moved_rooms(self) -> tuple[MovedRoom, ...]:
+        return tuple(
+            MovedRoom(
+                channel=decode_part(channel), room=decode_part(room), now_room=decode_part(now_room), moved_ms=moved_ms
+            )
+            for channel, room, now_room, moved_ms in await self._database.fetch(sql.MOVED_ROOMS)
+        )
+
+    async def name_changes(self) -> int:
+        rows = await self._database.fetch(sql.NAME_CHANGES)
+        return int(rows[0][0])
 
     async def append(
         self,
@@ -323,6 +371,9 @@ class PostgresStore:
         rows = await self._database.fetch(turn_sql.FENCE, {"scope_id": scope_id})
         if not rows:
             raise UnknownScope(f"scope {scope_id} does not exist; open it first")
+        alias_of = rows[0][1]
+        if alias_of is not None and fence >= rows[0][0]:
+            raise ScopeMoved(f"scope {scope_id} is a name of scope {alias_of} now; look it up again")
         raise Fenced(
             f"fence {fence} is older than {rows[0][0]}: another owner has taken scope {scope_id}; stop this turn"
         )

@@ -11,7 +11,8 @@ _FIVE = '"user", channel, conversation, chat_type, agent'
 _SAME_FIVE = """s."user" = %(user)s AND s.channel = %(channel)s AND s.conversation = %(conversation)s
   AND s.chat_type = %(chat_type)s AND s.agent = %(agent)s"""
 
-FIND_SCOPE = statement(f"""SELECT t.id, t.title, t.last_ms, t.session_id, t.carry_scope_id, t.carry_last_id
+FIND_SCOPE = statement(f"""SELECT t.id, t.title, t.last_ms, t.session_id, t.carry_scope_id, t.carry_last_id,
+    t."user", t.channel, t.conversation, t.chat_type, t.agent
   FROM scopes s JOIN scopes t ON t.id = coalesce(s.alias_of, s.id) WHERE {_SAME_FIVE}""")
 
 # Another starter may create the same scope, or the other agent's, at the same moment: the first one stands.
@@ -28,12 +29,52 @@ SELECT %(id)s, %(user)s, %(channel)s, %(conversation)s, %(chat_type)s, %(agent)s
 FROM (SELECT 1) one LEFT JOIN other ON true ON CONFLICT DO NOTHING""")
 
 ALIAS_TARGET = statement("SELECT coalesce(s.alias_of, s.id) FROM scopes s WHERE s.id = %(target_id)s")
-PUT_ALIAS = statement(f"""WITH alias AS (
+_COUNTED = "counted AS (UPDATE meta SET value = value + 1 WHERE name = 'names')"
+PUT_ALIAS = statement(f"""WITH {_COUNTED}, alias AS (
   INSERT INTO scopes AS s (id, {_FIVE}, created_ms, alias_of)
   VALUES (%(id)s, %(user)s, %(channel)s, %(conversation)s, %(chat_type)s, %(agent)s, %(now_ms)s, %(target_id)s)
   ON CONFLICT (channel, conversation, "user", chat_type, agent) DO UPDATE SET alias_of = excluded.alias_of
     WHERE s.id <> excluded.alias_of RETURNING s.id)
 UPDATE scopes SET alias_of = %(target_id)s FROM alias WHERE alias_of = alias.id""")
+DROP_ALIAS = statement(f"""WITH {_COUNTED}
+UPDATE scopes s SET alias_of = NULL WHERE {_SAME_FIVE} AND s.alias_of IS NOT NULL""")
+
+GROUP_SCOPES = statement("""SELECT root.id, root.last_ms, named.alias_of IS NOT NULL,
+    named."user", named.channel, named.conversation, named.chat_type, named.agent
+  FROM scopes named JOIN scopes root ON root.id = coalesce(named.alias_of, named.id)
+  WHERE named.channel = %(channel)s AND named.chat_type = 'group' AND root.session_id IS NOT NULL ORDER BY named.id""")
+
+# A room's conversations are itself and `room/thread`, and no part can hold a `/`.
+_IN_ROOM = "channel = %(channel)s AND split_part(conversation, '/', 1) = %(room)s::text"
+_THERE = "%(now_room)s::text || substr(conversation, length(%(room)s::text) + 1)"
+NAMES_IN_ROOM = statement(
+    f'SELECT coalesce(alias_of, id), "user", {_THERE}, chat_type, agent FROM scopes WHERE {_IN_ROOM} ORDER BY id'
+)
+# A row may be written once in a statement: names that get a new target themselves are not moved along with another's.
+MOVE_ROOM = statement(f"""WITH {_COUNTED}, named AS (
+  INSERT INTO scopes AS s (id, {_FIVE}, created_ms, alias_of)
+  SELECT id, {_FIVE}, %(now_ms)s, alias_of FROM json_populate_recordset(NULL::scopes, %(names)s) ORDER BY alias_of, id
+  ON CONFLICT (channel, conversation, "user", chat_type, agent) DO UPDATE SET alias_of = excluded.alias_of
+    WHERE s.id <> excluded.alias_of RETURNING s.id, s.alias_of
+), along AS (
+  UPDATE scopes s SET alias_of = named.alias_of FROM named
+  WHERE s.alias_of = named.id AND s.id NOT IN (SELECT id FROM named)
+), choices AS (
+  INSERT INTO agent_choices ("user", channel, conversation, chat_type, agent, chosen_ms)
+  SELECT "user", channel, {_THERE}, chat_type, agent, chosen_ms FROM agent_choices WHERE {_IN_ROOM}
+  ON CONFLICT DO NOTHING
+), again AS (
+  UPDATE moved_rooms SET now_room = %(now_room)s
+  WHERE channel = %(channel)s AND now_room = %(room)s AND room <> %(now_room)s
+), arrived AS (
+  DELETE FROM moved_rooms WHERE channel = %(channel)s AND room = %(now_room)s
+)
+INSERT INTO moved_rooms AS m (channel, room, now_room, moved_ms) VALUES (%(channel)s, %(room)s, %(now_room)s, %(now_ms)s)
+ON CONFLICT (channel, room) DO UPDATE SET now_room = excluded.now_room, moved_ms = excluded.moved_ms
+  WHERE m.now_room <> excluded.now_room""")
+MOVED_ROOMS = statement("SELECT channel, room, now_room, moved_ms FROM moved_rooms ORDER BY moved_ms, channel, room")
+KEY_VERSION = statement("SELECT value FROM meta WHERE name = 'key_version'")
+NAME_CHANGES = statement("SELECT value FROM meta WHERE name = 'names'")
 
 OLDER = statement(f"""SELECT json_agg(w.row) FROM (
   SELECT {MESSAGE} AS row FROM sessions e JOIN messages m ON m.scope_id = e.scope_id
@@ -69,14 +110,17 @@ FORGET_OBSERVED = statement("""DELETE FROM observed WHERE scope_id = %(scope_id)
   (SELECT id FROM observed WHERE scope_id = %(scope_id)s ORDER BY id DESC OFFSET %(keep)s LIMIT 1)""")
 
 # The platform knows no agents: a message is looked for in all scopes of its place, a private one's being one person's.
-PLACE = statement("""SELECT b.id FROM scopes a
-  JOIN scopes b ON b.channel = a.channel AND b.conversation = a.conversation AND b.chat_type = a.chat_type
-    AND (b."user" = a."user" OR a.chat_type = 'group')
-  WHERE a.id = %(scope_id)s AND (b.id = a.id
-    OR EXISTS (SELECT FROM messages m WHERE m.scope_id = b.id AND m.platform_message_id = %(platform_message_id)s)
-    OR EXISTS (SELECT FROM messages m WHERE m.scope_id = b.id AND m.reply_to = %(platform_message_id)s
+# A scope with several names is in several places (a room that has moved).
+PLACE = statement("""SELECT id FROM (
+    SELECT DISTINCT coalesce(b.alias_of, b.id) AS id FROM (
+      SELECT * FROM scopes WHERE id = %(scope_id)s UNION ALL SELECT * FROM scopes WHERE alias_of = %(scope_id)s) a
+    JOIN scopes b ON b.channel = a.channel AND b.conversation = a.conversation AND b.chat_type = a.chat_type
+      AND (b."user" = a."user" OR a.chat_type = 'group')) near
+  WHERE id = %(scope_id)s
+    OR EXISTS (SELECT FROM messages m WHERE m.scope_id = near.id AND m.platform_message_id = %(platform_message_id)s)
+    OR EXISTS (SELECT FROM messages m WHERE m.scope_id = near.id AND m.reply_to = %(platform_message_id)s
       AND m.quote IS NOT NULL)
-    OR EXISTS (SELECT FROM observed o WHERE o.scope_id = b.id AND o.platform_message_id = %(platform_message_id)s))""")
+    OR EXISTS (SELECT FROM observed o WHERE o.scope_id = near.id AND o.platform_message_id = %(platform_message_id)s)""")
 
 EDIT = statement("""WITH old AS (
   SELECT * FROM messages WHERE scope_id = %(scope_id)s AND platform_message_id = %(platform_message_id)s

@@ -99,7 +99,7 @@ _APPEND = f"""turn AS MATERIALIZED (
     last_ms = greatest(s.last_ms, %(now_ms)s),
     title_id = CASE WHEN s.title = '' THEN %(title_id)s + {_LIFT} ELSE s.title_id END,
     title = CASE WHEN s.title = '' THEN %(title)s ELSE s.title END
-  FROM turn WHERE s.id = %(scope_id)s AND s.fence <= %(fence)s
+  FROM turn WHERE s.id = %(scope_id)s AND s.fence <= %(fence)s AND (s.alias_of IS NULL OR turn.session_id IS NOT NULL)
   RETURNING s.id AS scope_id, s.last_id, s.session_id AS active_id, s.session_no, s.session_first_id,
     coalesce(turn.session_id, s.session_id) AS session_id, s.last_id - %(last_id)s AS lift,
     s.session_first_id = %(first_id)s + s.last_id - %(last_id)s AS opened, s.carry_scope_id, s.carry_last_id
@@ -154,4 +154,4 @@ REPEAT = statement(f"""WITH head AS (
 SELECT (SELECT json_agg(w.row) FROM (SELECT {MESSAGE} AS row FROM messages m
   WHERE m.scope_id = %(scope_id)s AND m.turn_id = %(turn_id)s ORDER BY m.id + 0 DESC) w)""")
 
-FENCE = statement("SELECT s.fence FROM scopes s WHERE s.id = %(scope_id)s")
+FENCE = statement("SELECT s.fence, s.alias_of FROM scopes s WHERE s.id = %(scope_id)s")

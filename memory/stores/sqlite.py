@@ -20,11 +20,13 @@ import msgspec
 from memory.base import (
     AgentChange,
     Fact,
+    GroupScope,
     Identity,
     Ledger,
     Load,
     Loaded,
     Message,
+    MovedRoom,
     NewMessage,
     Owner,
     ProfileItem,
@@ -126,8 +128,21 @@ class SqliteStore:
             lambda db: sqlite_scopes.create_scope(db, scope, ids=self._ids, agent_change=agent_change, now_ms=now_ms)
         )
 
-    async def alias_scope(self, alias: Scope, target_id: int) -> None:
+    async def alias_scope(self, alias: Scope, target_id: int | None) -> None:
         await self._write(lambda db: sqlite_scopes.alias_scope(db, alias, target_id, ids=self._ids, now_ms=wall_ms()))
+
+    async def group_scopes(self, channel: str) -> tuple[GroupScope, ...]:
+        return await self._read(lambda db: sqlite_scopes.group_scopes(db, channel))
+
+    async def move_room(self, channel: str, room: str, now_room: str, *, now_ms: int) -> None:
+        await self._write(lambda db: sqlite_scopes.move_room(db, channel, room, now_room, ids=self._ids, now_ms=now_ms))
+
+    async def moved_rooms(self) -> tuple[MovedRoom, ...]:
+        return await self._read(sqlite_scopes.moved_rooms)
+
+    async def name_changes(self) -> int:
+        (changes,) = await self._read(lambda db: db.execute("SELECT value FROM meta WHERE name = 'names'").fetchone())
+        return int(changes)
 
     async def append(
         self,

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import msgspec
 
 from memory.base import Ledger, Message, NewMessage, SessionRule
-from memory.errors import Fenced, UnknownScope
+from memory.errors import Fenced, ScopeMoved, UnknownScope
 from memory.ids import Ids
 from memory.stores.rows import stored_message, title_of
 from memory.stores.sqlite_rows import MESSAGES, read_messages
 
 _HEAD = "last_id, fence, session_id, session_first_id, session_last_ms, session_no, title, title_id, last_ms"
-_READ_HEAD = f"SELECT {_HEAD}, carry_scope_id, carry_last_id FROM scopes WHERE id = ?"
+_READ_HEAD = f"SELECT {_HEAD}, carry_scope_id, carry_last_id, alias_of FROM scopes WHERE id = ?"
 _SAVE_HEAD = f"UPDATE scopes SET ({_HEAD}) = (?{', ?' * 8}) WHERE id = ?"
 _OF_TURN = "SELECT event_id, role, id FROM messages INDEXED BY messages_turn WHERE scope_id = ? AND turn_id = ?"
 _STORED = f"SELECT {MESSAGES.select} FROM messages WHERE scope_id = ? AND id = ?"
@@ -44,6 +44,7 @@ class Head:
     last_ms: int
     carry_scope_id: int | None
     carry_last_id: int | None
+    alias_of: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +132,8 @@ def append(
         )
     head.fence = fence
     stored = {(event_id, role): id_ for event_id, role, id_ in db.execute(_OF_TURN, (scope_id, turn_id))}
+    if head.alias_of is not None and not stored:
+        raise ScopeMoved(f"scope {scope_id} is a name of scope {head.alias_of} now; look it up again")
     fresh: dict[tuple[int, str], NewMessage] = {}
     for item in messages:
         if (item.event_id, item.role) not in stored:

@@ -19,15 +19,18 @@ from memory.stores.sqlite_append import known_head, save_head
 from memory.stores.sqlite_rows import MESSAGES, OBSERVED, read_messages
 
 # The platform knows no agents: a message is looked for in all scopes of its place, a private one's being one person's.
-_PLACE = """SELECT b.id FROM scopes AS a
-  JOIN scopes AS b ON b.channel = a.channel AND b.conversation = a.conversation AND b.chat_type = a.chat_type
-    AND (b."user" = a."user" OR a.chat_type = 'group')
-  WHERE a.id = :scope AND (b.id = a.id
+# A scope with several names is in several places (a room that has moved).
+_PLACE = """SELECT id FROM (
+    SELECT DISTINCT coalesce(b.alias_of, b.id) AS id FROM (
+      SELECT * FROM scopes WHERE id = :scope UNION ALL SELECT * FROM scopes WHERE alias_of = :scope) AS a
+    JOIN scopes AS b ON b.channel = a.channel AND b.conversation = a.conversation AND b.chat_type = a.chat_type
+      AND (b."user" = a."user" OR a.chat_type = 'group')) AS near
+  WHERE id = :scope
     OR EXISTS (SELECT 1 FROM messages INDEXED BY messages_platform
-      WHERE scope_id = b.id AND platform_message_id = :message)
+      WHERE scope_id = near.id AND platform_message_id = :message)
     OR EXISTS (SELECT 1 FROM messages INDEXED BY messages_quote
-      WHERE scope_id = b.id AND reply_to = :message AND quote IS NOT NULL)
-    OR EXISTS (SELECT 1 FROM observed WHERE scope_id = b.id AND platform_message_id = :message))"""
+      WHERE scope_id = near.id AND reply_to = :message AND quote IS NOT NULL)
+    OR EXISTS (SELECT 1 FROM observed WHERE scope_id = near.id AND platform_message_id = :message)"""
 _OF_PLATFORM = "scope_id = :scope AND platform_message_id = :message"
 _LIVE = f"{_OF_PLATFORM} AND deleted_ms IS NULL"
 # Here and below the index is named, because the planner would walk the whole scope instead.

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Literal
 
 from memory.errors import StoreUnavailable
-from memory.stores.migrate import VERSION_TABLE, pending, read_migrations
+from memory.stores.migrate import VERSION_TABLE, check_keys, pending, read_migrations
 
 Synchronous = Literal["NORMAL", "FULL"]
 
@@ -53,7 +53,8 @@ def check_version(version: tuple[int, int, int] = sqlite3.sqlite_version_info) -
 
 
 def open_for_writing(path: Path, *, timeout_s: float, synchronous: Synchronous, now_ms: int) -> sqlite3.Connection:
-    """Return a connection to the file, created and migrated if need be. Raises `StoreUnavailable`, `SchemaTooNew`."""
+    """Return a connection to the file, created and migrated if need be. Raises `StoreUnavailable`, `SchemaTooNew`,
+    `OtherKeys`."""
     check_version()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -69,6 +70,7 @@ def open_for_writing(path: Path, *, timeout_s: float, synchronous: Synchronous, 
             db.execute("PRAGMA secure_delete = ON")  # a deleted text leaves no bytes in free pages; builds differ
             db.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
             _migrate(db, now_ms=now_ms)
+            _check_keys(db)
         except BaseException:
             db.close()
             raise
@@ -77,7 +79,7 @@ def open_for_writing(path: Path, *, timeout_s: float, synchronous: Synchronous, 
 
 def open_for_reading(path: Path, *, timeout_s: float) -> sqlite3.Connection:
     """Return a read-only connection beside a live gateway. Raises `StoreUnavailable` for a file that is missing or has an
-    older schema, `SchemaTooNew` for a newer one."""
+    older schema, `SchemaTooNew` for a newer one, `OtherKeys` for one with keys of another codec."""
     check_version()
     if not path.exists():
         raise StoreUnavailable(f"there is no storage at {str(path)!r}; start the gateway once, or check the path")
@@ -85,10 +87,16 @@ def open_for_reading(path: Path, *, timeout_s: float) -> sqlite3.Connection:
         db = _connect(path, "ro", timeout_s=timeout_s)
         try:
             _require_schema(db, path)
+            _check_keys(db)
         except BaseException:
             db.close()
             raise
     return db
+
+
+def _check_keys(db: sqlite3.Connection) -> None:
+    (stored,) = db.execute("SELECT value FROM meta WHERE name = 'key_version'").fetchone()
+    check_keys(stored)
 
 
 def _use_log(db: sqlite3.Connection, path: Path) -> None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
-from memory.base import AgentChange, Identity, ScopeRow
+from memory.base import AgentChange, GroupScope, Identity, MovedRoom, ScopeRow
 from memory.errors import UnknownScope
 from memory.ids import Ids
-from memory.key import Scope
+from memory.key import Scope, decode_part, encode_part
 from memory.stores.rows import identity_columns
 
-_FIND = """SELECT target.id, target.title, target.last_ms, target.session_id, target.carry_scope_id, target.carry_last_id
+_FIND = """SELECT target.id, target.title, target.last_ms, target.session_id, target.carry_scope_id, target.carry_last_id,
+    target."user", target.channel, target.conversation, target.chat_type, target.agent
   FROM (SELECT coalesce(alias_of, id) AS id FROM scopes
     WHERE channel = ? AND conversation = ? AND "user" = ? AND chat_type = ? AND agent = ?) AS named
   JOIN scopes AS target ON target.id = named.id"""
@@ -30,6 +31,28 @@ _NAME = """INSERT INTO scopes (id, channel, conversation, "user", chat_type, age
   RETURNING id"""
 _MOVE_NAMES = "UPDATE scopes SET alias_of = ? WHERE alias_of = ?"
 _ROOT = "SELECT coalesce(alias_of, id) FROM scopes WHERE id = ?"
+_UNNAME = """UPDATE scopes SET alias_of = NULL
+  WHERE channel = ? AND conversation = ? AND "user" = ? AND chat_type = ? AND agent = ?"""
+_COUNT_NAMES = "UPDATE meta SET value = value + 1 WHERE name = 'names'"
+_GROUP_SCOPES = """SELECT root.id, root.last_ms, named.alias_of IS NOT NULL,
+    named."user", named.channel, named.conversation, named.chat_type, named.agent
+  FROM scopes AS named JOIN scopes AS root ON root.id = coalesce(named.alias_of, named.id)
+  WHERE named.channel = ? AND named.chat_type = 'group' AND root.session_id IS NOT NULL ORDER BY named.id"""
+
+# A room's conversations: itself and `room/thread`. No part can hold a `/`, so the beginning is a whole part.
+_IN_ROOM = "channel = :channel AND (conversation = :room OR substr(conversation, 1, length(:room) + 1) = :room || '/')"
+_NAMES_IN_ROOM = (
+    f"""SELECT coalesce(alias_of, id), "user", conversation, chat_type, agent FROM scopes WHERE {_IN_ROOM}"""
+)
+_MOVE_CHOICES = f"""INSERT INTO agent_choices ("user", channel, conversation, chat_type, agent, chosen_ms)
+  SELECT "user", channel, :now_room || substr(conversation, length(:room) + 1), chat_type, agent, chosen_ms
+  FROM agent_choices WHERE {_IN_ROOM} ON CONFLICT DO NOTHING"""
+_MOVE = """INSERT INTO moved_rooms VALUES (:channel, :room, :now_room, :now)
+  ON CONFLICT DO UPDATE SET now_room = excluded.now_room, moved_ms = excluded.moved_ms
+  WHERE now_room <> excluded.now_room"""
+_MOVE_AGAIN = "UPDATE moved_rooms SET now_room = :now_room WHERE channel = :channel AND now_room = :room"
+_ARRIVE = "DELETE FROM moved_rooms WHERE channel = :channel AND room = :now_room"
+_MOVED = "SELECT channel, room, now_room, moved_ms FROM moved_rooms ORDER BY moved_ms, channel, room"
 
 _FIND_PERSON = "SELECT person_id FROM identities WHERE kind = ? AND tenant = ? AND account = ?"
 _NEW_PERSON = "INSERT INTO persons (id, created_ms) VALUES (?, ?)"
@@ -48,10 +71,11 @@ def find_scope(db: sqlite3.Connection, scope: Scope) -> ScopeRow | None:
 
 
 def _scope_row(scope: Scope, row: tuple[Any, ...]) -> ScopeRow:
-    id_, title, last_ms, session_id, carry_scope_id, carry_last_id = row
+    id_, title, last_ms, session_id, carry_scope_id, carry_last_id, *root = row
     return ScopeRow(
         id=id_,
         scope=scope,
+        root=Scope(*root),
         title=title,
         last_ms=last_ms,
         session_id=session_id,
@@ -74,16 +98,61 @@ def create_scope(db: sqlite3.Connection, scope: Scope, *, ids: Ids, agent_change
     return _scope_row(scope, db.execute(_FIND, _place(scope)).fetchone())
 
 
-def alias_scope(db: sqlite3.Connection, alias: Scope, target_id: int, *, ids: Ids, now_ms: int) -> None:
+def alias_scope(db: sqlite3.Connection, alias: Scope, target_id: int | None, *, ids: Ids, now_ms: int) -> None:
     """Make `alias` a name for the target, and every name of `alias` with it, so that a name is one step from its scope."""
+    db.execute(_COUNT_NAMES)
+    if target_id is None:
+        db.execute(_UNNAME, _place(alias))
+        return
     root = db.execute(_ROOT, (target_id,)).fetchone()
     if root is None:
         raise UnknownScope(f"scope {target_id} does not exist; an alias needs a scope to name")
     named = find_scope(db, alias)
     if named is not None and named.id == root[0]:
         return
-    (alias_id,) = db.execute(_NAME, (ids.next(), *_place(alias), root[0], now_ms)).fetchone()
-    db.execute(_MOVE_NAMES, (root[0], alias_id))
+    _name(db, alias, root[0], ids=ids, now_ms=now_ms)
+
+
+def _name(db: sqlite3.Connection, alias: Scope, root_id: int, *, ids: Ids, now_ms: int) -> None:
+    (alias_id,) = db.execute(_NAME, (ids.next(), *_place(alias), root_id, now_ms)).fetchone()
+    db.execute(_MOVE_NAMES, (root_id, alias_id))
+
+
+def group_scopes(db: sqlite3.Connection, channel: str) -> tuple[GroupScope, ...]:
+    """Return what `Store.group_scopes` promises."""
+    rows = db.execute(_GROUP_SCOPES, (encode_part(channel, name="channel"),)).fetchall()
+    return tuple(
+        GroupScope(scope=Scope(*five), root_id=root_id, last_ms=last_ms, alias=bool(alias))
+        for root_id, last_ms, alias, *five in rows
+    )
+
+
+def move_room(db: sqlite3.Connection, channel: str, room: str, now_room: str, *, ids: Ids, now_ms: int) -> None:
+    """Do what `Store.move_room` promises; the caller commits."""
+    if room == now_room:
+        return
+    here, there = encode_part(room, name="room"), encode_part(now_room, name="room")
+    place = {"channel": encode_part(channel, name="channel"), "room": here, "now_room": there, "now": now_ms}
+    for root_id, user, conversation, chat_type, agent in db.execute(_NAMES_IN_ROOM, place).fetchall():
+        alias = Scope(user, encode_part(channel), there + conversation[len(here) :], chat_type, agent)
+        named = find_scope(db, alias)
+        if named is None or named.id != root_id:
+            _name(db, alias, root_id, ids=ids, now_ms=now_ms)
+    for statement in (_MOVE_CHOICES, _MOVE_AGAIN, _ARRIVE, _MOVE, _COUNT_NAMES):
+        db.execute(statement, place)
+
+
+def moved_rooms(db: sqlite3.Connection) -> tuple[MovedRoom, ...]:
+    """Return what `Store.moved_rooms` promises."""
+    return tuple(moved_room(row) for row in db.execute(_MOVED).fetchall())
+
+
+def moved_room(row: tuple[str, str, str, int]) -> MovedRoom:
+    """Return the move that a row of `moved_rooms` tells, decoded."""
+    channel, room, now_room, moved_ms = row
+    return MovedRoom(
+        channel=decode_part(channel), room=decode_part(room), now_room=decode_part(now_room), moved_ms=moved_ms
+    )
 
 
 def find_person(db: sqlite3.Connection, identity: Identity) -> int | None:

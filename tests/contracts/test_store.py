@@ -11,6 +11,7 @@ from tests.contracts.columns import COLUMNS, Column
 from tests.contracts.store import AppendContract, SessionContract
 from tests.contracts.store_changes import EditContract, ObservedContract, RecordContract
 from tests.contracts.store_load import BrokenPartContract, LoadContract
+from tests.contracts.store_names import NameContract, RoomMoveContract
 from tests.contracts.store_scopes import AliasContract, PersonContract, ScopeContract
 
 
@@ -39,6 +40,14 @@ class TestScope(ScopeContract):
 
 class TestAlias(AliasContract):
     """Names of scopes, and changes of agent."""
+
+
+class TestName(NameContract):
+    """Names that come to lead elsewhere."""
+
+
+class TestRoomMove(RoomMoveContract):
+    """Rooms that get another id."""
 
 
 class TestPerson(PersonContract):

@@ -20,7 +20,10 @@ from memory.key import (
     decode_part,
     encode_conversation,
     encode_part,
+    mode_of,
     scope_of,
+    shared_as,
+    whereabouts,
 )
 
 KEY = ConversationKey(user="U7", channel="acme", room="C1", thread="171.5", chat_type="group", agent="shop")
@@ -282,3 +285,27 @@ def test_reading_any_text_gives_its_key_or_a_refusal(text: str) -> None:
     except InvalidKey:
         return
     assert text == str(key)
+
+
+MODES: list[ScopeMode] = ["speaker", "conversation", "room"]  # each shares at least as much as the one before
+
+
+@pytest.mark.parametrize("thread", [None, "t/1", "*", "话题"])
+def test_a_group_scope_tells_what_made_it(thread: str | None) -> None:
+    """The setting, and the place: what a changed setting is compared with (AstrBot#4331)."""
+    key = replace(KEY, room="r:/*", thread=thread)
+
+    for mode in MODES:
+        made = scope_of(key, mode=mode)
+        assert mode == mode_of(made)
+        assert ("acme", "r:/*", None if mode == "room" else thread) == whereabouts(made)
+
+
+@pytest.mark.parametrize("thread", [None, "t/1", "*"])
+def test_a_scope_becomes_part_of_a_wider_one(thread: str | None) -> None:
+    """The scope under a setting that shares more is the one that the key would have under it."""
+    key = replace(KEY, thread=thread)
+
+    for n, narrow in enumerate(MODES):
+        for wide in MODES[n:]:
+            assert scope_of(key, mode=wide) == shared_as(scope_of(key, mode=narrow), mode=wide)
