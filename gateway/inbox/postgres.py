@@ -22,9 +22,10 @@ from gateway.inbox.batch import RETRY_AFTER_S, GroupCommit
 from gateway.inbox.changes import Changes
 from gateway.inbox.postgres_accept import Arrival, accept
 from gateway.inbox.postgres_events import Connection, Finish, Release, Show, Start
-from gateway.inbox.postgres_member import Member
+from gateway.inbox.postgres_member import Member, how_to_connect
 from gateway.inbox.rows import Settlement, dedupe_digests
-from gateway.inbox.schema import VERSION, VERSION_TABLE, pending, scripts
+from gateway.inbox.schema import VERSION, VERSION_TABLE, pending, scripts, statements
+from memory.lending import lent, within
 
 MIGRATING = 0x436C6578  # advisory lock: one starter changes the schema, the others wait
 
@@ -57,12 +58,13 @@ class PostgresInbox:
         self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             dsn,
             connection_class=AsyncConnection,
-            kwargs={"autocommit": True},
+            kwargs=how_to_connect(timeout_s),
             min_size=2,
             max_size=pool_size,
             open=False,
             configure=self._configure,
             timeout=timeout_s,
+            reconnect_timeout=timeout_s,  # whoever needs a connection then tries at once: no waits grow with the outage
             name="queues",
         )
         self._member = Member(
@@ -246,23 +248,26 @@ class PostgresInbox:
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Connection]:
-        # Twice: the wait for a connection and the statement. The server's own limit does not help when the network is dead.
+        # The server's own limit, for one statement, comes first, unless the server or the way there hangs.
         with translated():
-            async with asyncio.timeout(2 * self._timeout_s), self._pool.connection() as db:
+            async with lent(self._pool, limit_s=2 * self._timeout_s) as db:
                 yield db
 
     async def _configure(self, db: Connection) -> None:
-        await db.execute(_SESSION.format(ms=round(self._timeout_s * 1000)))
+        async with within(self._timeout_s):
+            await db.execute(_SESSION.format(ms=round(self._timeout_s * 1000)))
 
     async def _migrate(self) -> None:
-        async with self._pool.connection() as db, db.transaction():
+        known = scripts("postgres")
+        most = 5 + sum(len(statements(script)) for script in known)  # each has its time, as the server counts it
+        async with lent(self._pool, limit_s=most * self._timeout_s) as db, db.transaction():
             await db.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATING,))
             await db.execute(VERSION_TABLE)
             cursor = await db.execute(VERSION)
             ((applied,),) = await cursor.fetchall()
-            for version, statements in pending(scripts("postgres"), applied=applied):
-                for statement in statements:
-                    await db.execute(statement)
+            for version, changes in pending(known, applied=applied):
+                for change in changes:
+                    await db.execute(change)
                 await db.execute("INSERT INTO queue_schema (version) VALUES (%s)", (version,))
 
 

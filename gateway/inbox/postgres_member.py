@@ -12,13 +12,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from types import TracebackType
+from typing import Any
 
 from psycopg import AsyncConnection, OperationalError
 from psycopg_pool import AsyncConnectionPool
 
 from gateway.inbox.changes import Changes
 from gateway.inbox.postgres_events import Connection
+from memory.lending import lent, within
 
 logger = logging.getLogger(__name__)
 
@@ -79,7 +82,11 @@ class Member:
 
     async def __aenter__(self) -> Member:
         listener = await self._connect()
-        await self._join(listener)
+        try:
+            await self._join(listener)
+        except BaseException:
+            await listener.close()
+            raise
         self._tasks = [
             asyncio.create_task(self._live(listener), name="queue-listener"),
             asyncio.create_task(self._ring_others(), name="queue-bell"),
@@ -91,31 +98,41 @@ class Member:
     async def __aexit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._stop()
         try:
-            async with self._pool.connection(self._timeout_s) as db:
+            async with lent(self._pool, limit_s=self._timeout_s) as db:
                 await db.execute("DELETE FROM inbox_instances WHERE id = %s", (self.id,))
                 await db.execute(_FREE_LANES)
                 await db.execute(_FREE_QUEUES)
                 await db.execute("SELECT pg_notify(%s, '')", (BELL,))
-        except OperationalError:
+        except (OperationalError, TimeoutError):
             logger.warning("left without a word; others take over when the lease ends", exc_info=True)
 
     def tell(self) -> None:
         """Let the other instances know of a change, soon; many calls make one message."""
         self._news.set()
 
+    async def _stop(self) -> None:
+        left = set(self._tasks)
+        while left:
+            for task in left:
+                task.cancel()
+            # Again, if need be: neither the driver nor its pool promises that a cancellation arrives (psycopg/psycopg#1345).
+            _, left = await asyncio.wait(left, timeout=self._timeout_s)
+
     async def _connect(self) -> Connection:
-        async with asyncio.timeout(self._timeout_s):
-            db = await AsyncConnection.connect(self._dsn, autocommit=True)
-            await db.execute(f"LISTEN {BELL}")
+        async with within(self._timeout_s):
+            db = await AsyncConnection.connect(self._dsn, **how_to_connect(self._timeout_s))
+            try:
+                await db.execute(f"LISTEN {BELL}")
+            except BaseException:
+                await db.close()
+                raise
         self._locked = False
         return db
 
     async def _join(self, db: Connection) -> None:
-        async with asyncio.timeout(self._timeout_s):
+        async with within(self._timeout_s):
             cursor = await db.execute(
                 "INSERT INTO inbox_instances (lease_until) VALUES (clock_timestamp() + make_interval(secs => %s))"
                 " RETURNING id",
@@ -141,17 +158,19 @@ class Member:
                 if note.payload != str(self.id):
                     self._alone = False
                     self._changes.ring()
-            async with asyncio.timeout(self._timeout_s):
+            async with within(self._timeout_s):
                 await self._look(db)
 
     async def _reconnect(self) -> Connection:
         while True:
             try:
                 db = await self._connect()
-                await self._pool.check()  # its idle connections died with ours
             except (OperationalError, OSError, TimeoutError):
                 await asyncio.sleep(self._poll_s)  # nothing tells when a server is back
             else:
+                # What ended our connection has its others, too. Not `check`: it asks each in turn, waits for ever for one that
+                # is silent, and swallows the cancellation that would end that.
+                await self._pool.drain()
                 self._changes.ring()
                 return db
 
@@ -190,12 +209,21 @@ class Member:
             if self._alone:
                 continue
             try:
-                async with self._pool.connection(self._timeout_s) as db:
+                async with lent(self._pool, limit_s=self._timeout_s) as db:
                     await db.execute("SELECT pg_notify(%s, %s)", (BELL, str(self.id)))
-            except OperationalError:
+            except (OperationalError, TimeoutError):
                 logger.debug("the others were not told; they look for themselves", exc_info=True)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         fault = None if task.cancelled() else task.exception()
         if fault is not None:
             self._changes.fail(fault)
+
+
+def how_to_connect(timeout_s: float) -> dict[str, Any]:
+    """Return what the driver is told for each connection of the queues; `Any` as it takes values of many types."""
+    return {
+        "autocommit": True,
+        "connect_timeout": max(2, math.ceil(timeout_s)),
+        "tcp_user_timeout": math.ceil(timeout_s * 1000),  # a server that vanished without a word
+    }

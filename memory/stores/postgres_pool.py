@@ -7,7 +7,6 @@ every statement sent through here is one that may be repeated.
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -21,6 +20,7 @@ from psycopg_pool import AsyncConnectionPool
 
 from memory.errors import StoreUnavailable
 from memory.ids import now_ms
+from memory.lending import lent, within
 from memory.stores.migrate import VERSION_TABLE, pending, read_migrations
 from memory.stores.postgres_statement import Statement
 
@@ -76,7 +76,12 @@ class Database:
             # First without the pool: it would hide the reason, and it has no use for a schema it cannot work with.
             async with await psycopg.AsyncConnection.connect(self._dsn, **self._settings) as connection:
                 await self._configure(connection)
-                await (_require_schema(connection) if self._read_only else _migrate(connection))
+                async with within(self._timeout_s):
+                    applied = await _applied(connection)
+                if self._read_only:
+                    _require_schema(applied)
+                elif pending(read_migrations("postgres"), applied=applied or 0):
+                    await _migrate(connection)
             await self._pool.open()
         return self
 
@@ -95,8 +100,9 @@ class Database:
             "default_transaction_isolation": "read committed",
             "default_transaction_read_only": "on" if self._read_only else "off",
         }
-        for name, value in settings.items():
-            await connection.execute("SELECT set_config($1, $2, false)", (name, value))
+        async with within(self._timeout_s):
+            for name, value in settings.items():
+                await connection.execute("SELECT set_config($1, $2, false)", (name, value))
         # One type for all integers: otherwise the size of each value would make it another prepared statement.
         connection.adapters.register_dumper(int, Int8BinaryDumper)
         set_json_loads(_as_it_is, connection)  # msgspec decodes it, straight into structs
@@ -108,7 +114,8 @@ class Database:
             try:
                 return await self._fetch(statement.text, parameters)
             except _ConnectionLost:
-                await self._pool.check()
+                # Not `check`: it waits for ever for a connection that is silent.
+                await self._pool.drain()
                 try:
                     return await self._fetch(statement.text, parameters)
                 except _ConnectionLost as exc:
@@ -123,17 +130,14 @@ class Database:
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Connection]:
-        connection = await self._pool.getconn()
-        try:
-            # The server's own statement_timeout comes first, unless the server or the way there hangs.
-            async with asyncio.timeout(self._timeout_s + 1):
+        # The server's own statement_timeout comes first, unless the server or the way there hangs.
+        async with lent(self._pool, limit_s=self._timeout_s + 1) as connection:
+            try:
                 yield connection
-        except psycopg.OperationalError as exc:
-            if connection.closed:
-                raise _ConnectionLost from exc
-            raise
-        finally:
-            await self._pool.putconn(connection)
+            except psycopg.OperationalError as exc:
+                if connection.closed:
+                    raise _ConnectionLost from exc
+                raise
 
 
 def _as_it_is(json: str | bytes) -> str | bytes:
@@ -163,19 +167,26 @@ def _translated() -> Iterator[None]:
         ) from None
 
 
-async def _require_schema(connection: Connection) -> None:
-    """Raise `StoreUnavailable` where the schema is missing or older, `SchemaTooNew` where it is newer."""
+async def _applied(connection: Connection) -> int | None:
+    """Return the schema's version; None is a database that holds no memory yet."""
     found = await (await connection.execute("SELECT to_regclass('memory_schema') IS NOT NULL")).fetchone()
     if found != (True,):
-        raise StoreUnavailable("the database holds no memory yet; start the gateway once, or check the address")
+        return None
     row = await (await connection.execute("SELECT coalesce(max(version), 0) FROM memory_schema")).fetchone()
-    applied = row[0] if row else 0
+    return row[0] if row else 0
+
+
+def _require_schema(applied: int | None) -> None:
+    """Raise `StoreUnavailable` where the schema is missing or older, `SchemaTooNew` where it is newer."""
+    if applied is None:
+        raise StoreUnavailable("the database holds no memory yet; start the gateway once, or check the address")
     if pending(read_migrations("postgres"), applied=applied):
         raise StoreUnavailable(f"the database has the older schema {applied}; migrate it first")
 
 
 async def _migrate(connection: Connection) -> None:
-    """Bring the schema to this release's version. Several starters wait for each other; raises `SchemaTooNew`."""
+    """Bring the schema to this release's version, however long that takes. Several starters wait for each other; raises
+    `SchemaTooNew`."""
     encoding = await (await connection.execute("SHOW server_encoding")).fetchone()
     if encoding != ("UTF8",):
         raise StoreUnavailable(f"the database's encoding is {encoding!r}; create it with ENCODING 'UTF8'")
@@ -183,8 +194,7 @@ async def _migrate(connection: Connection) -> None:
         await connection.execute("SELECT pg_advisory_xact_lock($1)", (_MIGRATION_LOCK,))
         await connection.execute("SET LOCAL statement_timeout = 0")  # a change of a big table takes what it takes
         await connection.execute(VERSION_TABLE)
-        row = await (await connection.execute("SELECT coalesce(max(version), 0) FROM memory_schema")).fetchone()
-        for step in pending(read_migrations("postgres"), applied=row[0] if row else 0):
+        for step in pending(read_migrations("postgres"), applied=await _applied(connection) or 0):
             await connection.execute(step.sql.encode(), prepare=False)
             await connection.execute(
                 "INSERT INTO memory_schema (version, name, applied_ms) VALUES ($1, $2, $3)",

@@ -279,7 +279,7 @@ async def test_several_starters_share_an_empty_database(postgres_url: str) -> No
 
     await asyncio.gather(*(start() for _ in range(4)))
 
-    assert [(1,)] == execute(postgres_url, "SELECT count(*) FROM queue_schema")
+    assert [(len(scripts("postgres")),)] == execute(postgres_url, "SELECT count(*) FROM queue_schema")
     assert [(4,)] == execute(postgres_url, "SELECT count(*) FROM inbox_events")
 
 
