@@ -16,6 +16,7 @@ The nodes of a tree, by `type`:
 from __future__ import annotations
 
 import unicodedata
+from typing import cast
 
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import isMdAsciiPunct, isPunctChar
@@ -37,13 +38,21 @@ def tree(markdown: str) -> SyntaxTreeNode:
     return SyntaxTreeNode(parse(markdown))
 
 
-def parse(markdown: str, *, joined: bool = True) -> list[Token]:
+def parse(markdown: str, *, joined: bool = True, references: dict[str, object] | None = None) -> list[Token]:
     """Return the tokens behind `tree`. `joined` False keeps escapes and entities as tokens of their own
-    (`text_special`, its source in `markup`)."""
-    tokens = (_JOINED if joined else _SOURCE).parse(markdown)
+    (`text_special`, its source in `markup`); `references` takes what the text defines for its `[text][label]` links."""
+    env: dict[str, object] = {}
+    tokens = (_JOINED if joined else _SOURCE).parse(markdown, env)
     if any(token.level >= DEPTH - 1 for token in tokens):
         return _LITERAL.parse(markdown)
+    if references is not None:
+        references.update(cast("dict[str, object]", env.get("references", {})))
     return tokens
+
+
+def parse_inline(source: str) -> list[Token]:
+    """Return the tokens of a block's text (`inline`'s `content`), with escapes and entities as tokens of their own."""
+    return _SOURCE.parseInline(source)[0].children or []
 
 
 class _State(StateInline):

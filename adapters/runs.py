@@ -1,0 +1,209 @@
+"""The text inside one block, as runs that can be cut anywhere and written as Markdown again.
+
+A run is a stretch of text with the emphasis it stands in, a piece of code, or a whole (a link, an image, an escape, a line
+break) that is never cut inside. Positions count characters of the visible text; a link or image counts as one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from markdown_it.token import Token
+
+from adapters.markdown import parse, parse_inline
+
+WHOLE = "\ufffc"
+_EMPHASIS = {"em_open", "strong_open", "s_open"}
+_EMPHASIS_END = {"em_close", "strong_close", "s_close"}
+_SPECIAL = re.compile(r"([\\`*_\[\]<>~|&])")
+_MISREAD = re.compile(r"[\\<>]|&(?=#?\w{1,31};)")
+_BLOCK_START = re.compile(r"^(\s*)(?:([#+=:-])|(\d{1,9})([.)]))", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """`text` is what a reader sees of it; `marks` the emphasis around it, outermost first; `source` how a whole is
+    written; `parts` what a link or image falls apart into where it is too long."""
+
+    kind: Literal["text", "code", "whole"]
+    text: str
+    marks: tuple[str, ...] = ()
+    source: str = ""
+    parts: tuple[Run, ...] = ()
+
+    @property
+    def flat(self) -> str:
+        """The run as positions count it."""
+        return self.text if self.kind != "whole" or len(self.text) == 1 else WHOLE
+
+
+Runs = tuple[Run, ...]
+
+
+def read(source: str) -> Runs:
+    """Return the runs of a block's text."""
+    return of_tokens(parse_inline(source))
+
+
+def of_tokens(tokens: Sequence[Token], marks: tuple[str, ...] = ()) -> Runs:
+    """Return the runs of what stands in a block (tokens with their escapes, `parse(…, joined=False)`)."""
+    runs: list[Run] = []
+    index = 0
+    while index < len(tokens):
+        token = tokens[index]
+        if token.type == "link_open":
+            end = _link_end(tokens, index)
+            runs.append(_link(token, of_tokens(tokens[index + 1 : end]), marks))
+            index = end
+        elif token.type in _EMPHASIS:
+            marks = (*marks, token.markup)
+        elif token.type in _EMPHASIS_END:
+            marks = marks[:-1]
+        elif token.type != "text" or token.content:
+            runs.append(replace(_single(token), marks=marks))
+        index += 1
+    return tuple(runs)
+
+
+def _single(token: Token) -> Run:
+    if token.type == "text":
+        return Run(kind="text", text=token.content)
+    if token.type == "code_inline":
+        return Run(kind="code", text=token.content)
+    if token.type == "text_special":
+        return Run(kind="whole", text=token.content, source=token.markup)
+    if token.type == "image":
+        return _image(token)
+    return Run(kind="whole", text="\n", source="\\\n" if token.type == "hardbreak" else "\n")
+
+
+def _link(token: Token, label: Runs, marks: tuple[str, ...]) -> Run:
+    target, text = str(token.attrs["href"]), "".join(run.text for run in label)
+    address = Run(kind="text", text=target)
+    if token.markup == "autolink":
+        source = text if target.startswith("mailto:") else target
+        return Run(kind="whole", text=text, marks=marks, source=f"<{source}>", parts=(replace(address, text=text),))
+    parts = (address,) if text in ("", target) else (*label, Run(kind="text", text=" "), address)
+    source = f"[{write(label)}]({_target(token, target)})"
+    return Run(kind="whole", text=text, marks=marks, source=source, parts=parts)
+
+
+def _image(token: Token) -> Run:
+    target, label = str(token.attrs["src"]), of_tokens(token.children or ())
+    address = Run(kind="text", text=target)
+    parts = (*label, Run(kind="text", text=" "), address) if label else (address,)
+    text = "".join(run.text for run in label)
+    return Run(kind="whole", text=text, source=f"![{write(label)}]({_target(token, target)})", parts=parts)
+
+
+def _target(token: Token, address: str) -> str:
+    title = str(token.attrs.get("title", ""))
+    escaped = _MISREAD.sub(r"\\\g<0>", address)
+    shown = f"<{escaped}>" if not address or re.search(r"[\s()]", address) else escaped
+    return shown + (' "' + _MISREAD.sub(r"\\\g<0>", title).replace('"', '\\"') + '"' if title else "")
+
+
+def _link_end(tokens: Sequence[Token], start: int) -> int:
+    depth = 0
+    for index in range(start, len(tokens)):
+        depth += tokens[index].nesting if tokens[index].type.startswith("link_") else 0
+        if depth == 0:
+            return index
+    return len(tokens)
+
+
+def flat(runs: Runs) -> str:
+    """Return the text as positions count it."""
+    return "".join(run.flat for run in runs)
+
+
+def cut(runs: Runs, at: int) -> tuple[Runs, Runs]:
+    """Return what stands before and after a position, without the white space around it."""
+    head: list[Run] = []
+    for index, run in enumerate(runs):
+        length = len(run.flat)
+        if at < length:
+            tail = runs[index:]
+            if at:
+                head.append(replace(run, text=run.text[:at]))
+                tail = (replace(run, text=run.text[at:]), *runs[index + 1 :])
+            return _trimmed(head, last=True), _trimmed(tail, last=False)
+        head.append(run)
+        at -= length
+    return _trimmed(head, last=True), ()
+
+
+def _trimmed(runs: Sequence[Run], *, last: bool) -> Runs:
+    kept = list(runs)
+    edge = -1 if last else 0
+    while kept and kept[edge].kind != "code":
+        run = kept[edge]
+        if run.kind == "whole" and not run.text.isspace():
+            break
+        text = run.text.rstrip() if last else run.text.lstrip()
+        if text and run.kind == "text":
+            kept[edge] = replace(run, text=text)
+            break
+        del kept[edge]
+    return tuple(kept)
+
+
+def apart(runs: Runs) -> Runs:
+    """Return the runs with the first one, a link or image, as its text and then its address."""
+    return tuple(replace(part, marks=runs[0].marks + part.marks) for part in runs[0].parts) + runs[1:]
+
+
+def checked(runs: Runs, heading: str = "") -> str:
+    """Write the runs as the text of a block of its own (with `heading`, "#" to "######", as that), so that they are read
+    again as they are: characters are escaped where they must be, emphasis is left out where Markdown can't say it."""
+    meant = _shape(runs)
+    for attempt in (write(runs), write(runs, literal=True)):
+        tokens = parse(f"{heading} {attempt}" if heading else attempt, joined=False)
+        if len(tokens) == 3 and tokens[1].children and _shape(of_tokens(tokens[1].children)) == meant:
+            return attempt
+    return write(tuple(replace(run, marks=()) for run in runs), literal=True)
+
+
+def write(runs: Runs, *, literal: bool = False) -> str:
+    """Write runs as Markdown, text as it was written or, `literal`, with everything escaped that might mean something."""
+    out: list[str] = []
+    opened: tuple[str, ...] = ()
+    for run in runs:
+        shared = 0
+        while shared < min(len(opened), len(run.marks)) and opened[shared] == run.marks[shared]:
+            shared += 1
+        out += [*reversed(opened[shared:]), *run.marks[shared:]]
+        opened = run.marks
+        out.append(_written(run, literal=literal))
+    written = "".join([*out, *reversed(opened)])
+    return _BLOCK_START.sub(_guarded, written) if literal else written
+
+
+def _written(run: Run, *, literal: bool) -> str:
+    if run.kind == "whole":
+        return run.source
+    if run.kind == "text":
+        return _SPECIAL.sub(r"\\\1", run.text) if literal else run.text
+    ticks = "`" * (max((len(found) for found in re.findall("`+", run.text)), default=0) + 1)
+    padded = run.text[0] in "` " or run.text[-1] == "`" if run.text.strip() else False
+    return f"{ticks} {run.text} {ticks}" if padded else f"{ticks}{run.text}{ticks}"
+
+
+def _guarded(found: re.Match[str]) -> str:
+    space, sign, number, stop = found.groups()
+    return f"{space}\\{sign}" if sign else f"{space}{number}\\{stop}"
+
+
+def _shape(runs: Sequence[Run]) -> list[tuple[str, str, tuple[str, ...]]]:
+    """What must come out again: text by what it stands in, neighbours joined."""
+    shape: list[tuple[str, str, tuple[str, ...]]] = []
+    for run in runs:
+        linked = run.kind == "whole" and run.parts
+        kind, text = (run.source, run.text) if linked else ("code" if run.kind == "code" else "text", run.text)
+        if shape and shape[-1][0] == kind == "text" and shape[-1][2] == run.marks:
+            text = shape.pop()[1] + text
+        shape.append((kind, text, run.marks))
+    return shape
