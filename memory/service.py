@@ -14,9 +14,10 @@ import msgspec
 
 from memory.base import AgentChange, Ledger, Loaded, Message, Owner, SessionRule, Store
 from memory.context import assemble
-from memory.errors import StoreUnavailable
+from memory.errors import ScopeMoved, StoreUnavailable
 from memory.ids import now_ms, session_id
 from memory.key import Scope
+from memory.names import Names
 from memory.policy import Policy
 from memory.reading import filled, question_pending
 from memory.replay import Explanation, Replay, explained, replayed
@@ -40,11 +41,10 @@ logger = logging.getLogger(__name__)
 KEEP_OBSERVED = 200
 """Background messages kept for a scope: the most that a room may show, so that replays find what was shown."""
 
-_SCOPES = 10_000  # remembered ids of scopes
-
 
 class Memory:
-    """Memory of all scopes on one store. Safe for many turns at once; the caller runs one turn of a scope at a time.
+    """Memory of all scopes on one store. Safe for many turns at once; the caller runs one turn of a scope at a time: `names`
+    tells which names are of one scope.
 
     Whatever names a scope may be its first sight, so `agent_change` (the room's setting) is asked for everywhere.
     """
@@ -54,26 +54,31 @@ class Memory:
         self._store = store
         self._tokenizers = tokenizers
         self._clock = clock
-        self._scopes: dict[Scope, int] = {}
+        self.names = Names(store, clock=clock)
 
     async def load_and_append(self, turn: TurnRequest) -> Prepared:
         """Store what was said and return the prompt that answers it. Repeating it for the same turn stores nothing twice.
 
-        Raises `memory.errors.MemoryFault` when the messages can't be stored; nothing was answered then.
+        Raises `memory.errors.MemoryFault` when the messages can't be stored; nothing was answered then. `ScopeMoved` among
+        them says that the turn belongs to another lane: ask `names` again.
         """
         started = time.perf_counter()
         now = self._clock()
         scope_id = await self._scope_id(turn.scope, agent_change=turn.agent_change)
         owner = owner_of(turn, scope_id)
         pending = await question_pending(self._store, owner, turn, now_ms=now)
-        loaded = await self._store.append_and_load(
-            scope_id,
-            [said_row(said, turn.policy, pending=pending) for said in turn.messages],
-            load_of(owner, turn.policy, now_ms=now),
-            turn_id=turn.turn_id,
-            session=SessionRule(fresh_id=session_id(), idle_ms=turn.policy.idle_ms, asked=turn.asked_session),
-            fence=turn.fence,
-        )
+        try:
+            loaded = await self._store.append_and_load(
+                scope_id,
+                [said_row(said, turn.policy, pending=pending) for said in turn.messages],
+                load_of(owner, turn.policy, now_ms=now),
+                turn_id=turn.turn_id,
+                session=SessionRule(fresh_id=session_id(), idle_ms=turn.policy.idle_ms, asked=turn.asked_session),
+                fence=turn.fence,
+            )
+        except ScopeMoved:
+            self.names.forget()
+            raise
         loaded = await filled(self._store, owner, loaded, turn.policy)
         tokenizer = self._tokenizers.pick(turn.policy.tokenizer, turn.policy.model)
         prepared = prepared_of(turn, inputs_of(turn, owner, loaded, now_ms=now, tokenizer=tokenizer))
@@ -200,14 +205,7 @@ class Memory:
         return await replayed(self._store, ledger, policy, was, tokenizer=other, tokenizer_then=tokenizer)
 
     async def _scope_id(self, scope: Scope, *, agent_change: AgentChange) -> int:
-        known = self._scopes.get(scope)
-        if known is not None:
-            return known
-        row = await self._store.open_scope(scope, now_ms=self._clock(), agent_change=agent_change)
-        while len(self._scopes) >= _SCOPES:
-            del self._scopes[next(iter(self._scopes))]
-        self._scopes[scope] = row.id
-        return row.id
+        return (await self.names.find(scope, agent_change=agent_change)).id
 
     async def _stored_reply(self, owner: Owner, turn_id: int) -> str | None:
         rows = await self._store.turn_messages(owner, turn_id)

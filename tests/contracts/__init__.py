@@ -7,5 +7,6 @@ pytest.register_assert_rewrite(
     "tests.contracts.store",
     "tests.contracts.store_changes",
     "tests.contracts.store_load",
+    "tests.contracts.store_names",
     "tests.contracts.store_scopes",
 )
