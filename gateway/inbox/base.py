@@ -49,6 +49,13 @@ class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
     fingerprint: str | None
     now_ms: int
     outcome: Outcome | None = None  # set: the event is terminal from the start (ignored by admission); no lane
+    subject: str | None = None  # names the message of the platform that this is, or is about; counts within the channel
+    revives: tuple[str, ...] = ()  # rules: see `Inbox.accept`
+
+    @property
+    def waits(self) -> bool:
+        """Whether the event waits in a lane."""
+        return self.kind == "message" and self.outcome is None
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,12 +79,13 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     accepted_ms: int
     session: str | None = None
     shown: str | None = None  # the message that shows the reply while it is made
+    subject: bytes | None = None  # a digest
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
-    """`accepted`: stored now. `duplicate`: `event` was stored before under one of the dedupe ids. `folded`: so it was, and
-    it is a sibling that this call completed (another dedupe id of the same message was added to it). What came with another
-    fingerprint is no sibling: its other ids stay free, for whoever sends it rightly."""
+    """`accepted`: stored now, or revived by this call. `duplicate`: `event` was stored before under one of the dedupe ids.
+    `folded`: so it was, and it is a sibling that this call completed (another dedupe id of the same message was added to
+    it). What came with another fingerprint is no sibling: its other ids stay free, for whoever sends it rightly."""
 
     verdict: Literal["accepted", "duplicate", "folded"]
     event: Event
@@ -159,6 +167,10 @@ class Inbox(Protocol):
         """Store the event and its dedupe ids in one transaction; durable when this returns. Concurrent calls are grouped
         into one commit. Order in a lane is the order in which calls were made.
 
+        Of a message's siblings the first one that waits counts: where the one stored before ended with one of the new
+        one's `revives`, or is a control event whose end is to come and there are any, the new one takes its place, under
+        its id and token, at the end of its own lane: `accepted`. A mere repeat, without a new dedupe id, revives nothing.
+
         Dedupe ids count within the event's channel. A message that would have to wait behind `accept_max` others is
         refused with `StoreBusy`; control events and terminal ones are not, as they don't wait."""
         ...
@@ -211,6 +223,20 @@ class Inbox(Protocol):
 
     async def controls(self) -> list[Event]:
         """Take over the accepted control events whose accepting process is gone, and return them, oldest first."""
+        ...
+
+    async def amendments(self, subjects: Sequence[bytes]) -> list[Event]:
+        """Return the control events about these messages that were accepted before this call, oldest first: what was said
+        of a message before it began, or before it came."""
+        ...
+
+    async def pending(self, subject: bytes) -> list[Event]:
+        """Return the subject's message events not yet terminal or replied, oldest first, in whatever lanes."""
+        ...
+
+    async def withdraw(self, ids: Sequence[int], outcome: Outcome, *, lane: str) -> list[int]:
+        """End messages of the lane that have not begun, past their lane's owner; return which. What has begun is the
+        owner's to end: see `start`."""
         ...
 
     async def stats(self) -> Stats: ...

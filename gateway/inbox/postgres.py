@@ -17,6 +17,7 @@ from psycopg_pool import AsyncConnectionPool
 from gateway.errors import StoreBusy
 from gateway.inbox import postgres_events as events
 from gateway.inbox import postgres_outbox as outbox
+from gateway.inbox import postgres_subjects as subject_events
 from gateway.inbox.base import Accepted, Chunk, Claim, Event, NewEvent, Outcome, Reply, Stats
 from gateway.inbox.batch import RETRY_AFTER_S, GroupCommit
 from gateway.inbox.changes import Changes
@@ -72,6 +73,7 @@ class PostgresInbox:
         )
         self._accept = GroupCommit(self._accept_batch, name="accept")
         self._waiting = GroupCommit(self._waiting_batch, name="waiting")
+        self._amendments = GroupCommit(self._amendments_batch, name="amendments")
         self._start = GroupCommit(self._start_batch, name="start")
         self._show = GroupCommit(self._show_batch, name="show")
         self._finish = GroupCommit(self._finish_batch, name="finish")
@@ -91,6 +93,7 @@ class PostgresInbox:
             for group in (
                 self._accept,
                 self._waiting,
+                self._amendments,
                 self._start,
                 self._show,
                 self._finish,
@@ -153,6 +156,19 @@ class PostgresInbox:
         async with self._connection() as db:
             return await events.take_controls(db, owner=self._member.id)
 
+    async def amendments(self, subjects: Sequence[bytes]) -> list[Event]:
+        return await self._amendments(subjects)
+
+    async def pending(self, subject: bytes) -> list[Event]:
+        async with self._connection() as db:
+            return await subject_events.pending(db, subject)
+
+    async def withdraw(self, ids: Sequence[int], outcome: Outcome, *, lane: str) -> list[int]:
+        async with self._connection() as db:
+            ended = await subject_events.withdraw(db, ids, outcome, lane=lane)
+        self._member.backlog -= len(ended)
+        return ended
+
     async def stats(self) -> Stats:
         async with self._connection() as db:
             return await events.stats(db)
@@ -206,6 +222,10 @@ class PostgresInbox:
     async def _waiting_batch(self, batch: Sequence[tuple[str, int]]) -> Sequence[list[Event]]:
         async with self._connection() as db:
             return await events.waiting(db, batch)
+
+    async def _amendments_batch(self, batch: Sequence[Sequence[bytes]]) -> Sequence[list[Event]]:
+        async with self._connection() as db:
+            return await subject_events.amendments(db, batch)
 
     async def _start_batch(self, batch: Sequence[Start]) -> Sequence[list[int] | Exception]:
         async with self._connection() as db:

@@ -13,7 +13,7 @@ from psycopg.errors import UniqueViolation
 
 from gateway.inbox.base import Accepted, NewEvent
 from gateway.inbox.postgres_events import Connection
-from gateway.inbox.rows import EVENT_COLUMNS, event_of, event_row, stored_event
+from gateway.inbox.rows import EVENT_COLUMNS, event_of, event_row, revivable, revived, stored_event
 
 
 class Arrival(msgspec.Struct, frozen=True):
@@ -32,7 +32,7 @@ WITH jobs AS MATERIALIZED (
     %(id)s::bigint[], %(turn_id)s::bigint[], %(lane)s::text[], %(channel)s::text[], %(kind)s::text[],
     %(speaker)b::bytea[], %(body)b::bytea[], %(token)s::text[], %(fingerprint)s::text[], %(state)s::text[],
     %(outcome)s::text[], %(attempts)s::int[], %(accepted_ms)s::bigint[], %(session)s::text[],
-    %(shown)s::text[]
+    %(shown)s::text[], %(subject)b::bytea[]
   ) WITH ORDINALITY AS j ({EVENT_COLUMNS}, place)
 ), digests AS MATERIALIZED (
   SELECT * FROM unnest(%(digests)b::bytea[], %(whose)s::bigint[]) AS d (digest, id)
@@ -83,7 +83,7 @@ async def accept(db: Connection, batch: Sequence[Arrival], *, owner: int) -> lis
             if arrival.event.id in fresh:
                 event = stored_event(arrival.event, lane=arrival.lane)
                 done[place] = Accepted(verdict="accepted", event=event)
-            elif known := await _known(db, arrival):
+            elif known := await _sibling(db, arrival) if arrival.event.revives else await _known(db, arrival):
                 done[place] = known
             else:
                 later.append((place, arrival))  # what it repeats was purged at this moment
@@ -105,6 +105,51 @@ async def _store(db: Connection, arrivals: Sequence[Arrival], *, owner: int) -> 
         # Another instance stored the same message at the same moment; its commit is what we waited for.
         cursor = await db.execute(_ACCEPT, parameters)
     return {id_ for (id_,) in await cursor.fetchall()}
+
+
+_FIND = f"""
+SELECT {EVENT_COLUMNS}, (SELECT count(*) FROM inbox_dedupe WHERE digest = ANY(%(digests)b::bytea[]))
+FROM inbox_events WHERE id = (
+  SELECT event_id FROM inbox_dedupe WHERE digest = ANY(%(digests)b::bytea[])
+  ORDER BY array_position(%(digests)b::bytea[], digest) LIMIT 1)"""
+
+_LOCK_LANE = """
+INSERT INTO inbox_lanes (lane, since_ms) VALUES (%(lane)s, %(since_ms)s)
+ON CONFLICT (lane) DO UPDATE SET since_ms = 0 WHERE false"""
+
+# Of the states in which it can be revived it may have gone from one to another since it was read, but to none beside them.
+_REVIVE = """
+UPDATE inbox_events SET lane = %(lane)s, kind = 'message', speaker = %(speaker)b, body = %(body)b, state = 'accepted',
+  outcome = NULL, subject = %(subject)b, seq = DEFAULT
+WHERE id = %(id)s AND attempts = 0
+  AND (kind = 'control' AND state IN ('accepted', 'observed') OR kind = 'message' AND state = 'ignored')"""
+
+
+async def _sibling(db: Connection, arrival: Arrival) -> Accepted | None:
+    """As `_known`, for an event that may revive the one found. In the order of locks: its lane first."""
+    async with db.transaction():
+        cursor = await db.execute(_FIND, {"digests": list(arrival.digests)})
+        row = await cursor.fetchone()
+        if row is None:
+            return None
+        if row[-1] == len(arrival.digests) or not revivable(event_of(row), arrival.event):
+            return await _known(db, arrival)
+        event = revived(event_of(row), arrival.event, lane=arrival.lane)
+        await db.execute(_LOCK_LANE, {"lane": arrival.lane, "since_ms": event.accepted_ms})
+        known = await _known(db, arrival)
+        if known is None or known.verdict != "folded" or known.event.id != event.id:
+            return known
+        cursor = await db.execute(
+            _REVIVE,
+            {
+                "id": event.id,
+                "lane": arrival.lane,
+                "speaker": event.speaker.encode("utf-8", "surrogatepass"),
+                "body": event.body,
+                "subject": event.subject,
+            },
+        )
+        return Accepted(verdict="accepted", event=event) if cursor.rowcount else known
 
 
 async def _known(db: Connection, arrival: Arrival) -> Accepted | None:

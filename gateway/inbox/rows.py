@@ -19,7 +19,7 @@ LIVE = "state IN ('waiting', 'sending')"  # chunks
 
 EVENT_COLUMNS = (
     "id, turn_id, lane, channel, kind, speaker, body, token, fingerprint,"
-    " state, outcome, attempts, accepted_ms, session, shown"
+    " state, outcome, attempts, accepted_ms, session, shown, subject"
 )
 CHUNK_COLUMNS = (
     "id, turn_id, channel, queue, address, part, parts, text, state, attempts, due_ms, message_id, error, shown"
@@ -58,6 +58,27 @@ def stored_event(new: NewEvent, *, lane: str) -> Event:
         outcome=new.outcome,
         attempts=0,
         accepted_ms=new.now_ms,
+        subject=None if new.subject is None else digest_of(new.channel, new.subject),
+    )
+
+
+def revivable(event: Event, new: NewEvent) -> bool:
+    """Whether `new`, if it is a sibling of the stored `event`, takes its place."""
+    if not new.waits or not new.revives or event.attempts or event.fingerprint != new.fingerprint:
+        return False
+    if event.kind == "control" and event.state == "accepted":
+        return True
+    return event.state in ("ignored", "observed") and event.outcome is not None and event.outcome.rule in new.revives
+
+
+def revived(event: Event, new: NewEvent, *, lane: str) -> Event:
+    """Return the stored `event` with `new` in its place."""
+    return msgspec.structs.replace(
+        stored_event(new, lane=lane),
+        id=event.id,
+        turn_id=event.id,
+        token=event.token,
+        accepted_ms=event.accepted_ms,
     )
 
 
@@ -79,6 +100,7 @@ def event_row(event: Event) -> tuple[Any, ...]:
         event.accepted_ms,
         event.session,
         event.shown,
+        event.subject,
     )
 
 
@@ -101,6 +123,7 @@ def event_of(row: Sequence[Any]) -> Event:
         accepted_ms=row[12],
         session=row[13],
         shown=row[14],
+        subject=row[15],
     )
 
 
@@ -151,8 +174,12 @@ def storable(text: str) -> str:
 
 def dedupe_digests(channel: str, dedupe_ids: Sequence[str]) -> list[bytes]:
     """Return 16 bytes for each dedupe id of a channel, in order, once: of one size whatever a platform or attacker sends."""
-    names = (f"{channel}\x00{dedupe_id}".encode("utf-8", "surrogatepass") for dedupe_id in dedupe_ids)
-    return list(dict.fromkeys(blake2b(name, digest_size=16).digest() for name in names))
+    return list(dict.fromkeys(digest_of(channel, dedupe_id) for dedupe_id in dedupe_ids))
+
+
+def digest_of(channel: str, name: str) -> bytes:
+    """Return 16 bytes for a name that counts within a channel."""
+    return blake2b(f"{channel}\x00{name}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def first_id(ms: int) -> int:

@@ -71,14 +71,13 @@ class SqliteInbox:
         await self._file.__aexit__(kind, exc, tb)
 
     async def accept(self, event: NewEvent, *, lane: str, dedupe_ids: Sequence[str]) -> Accepted:
-        waits = event.kind == "message" and event.outcome is None
-        if waits and len(self._lanes.unstarted) + self._file.in_line >= self._accept_max:
+        if event.waits and len(self._lanes.unstarted) + self._file.in_line >= self._accept_max:
             raise StoreBusy(f"{self._accept_max} messages wait already", retry_after_s=RETRY_AFTER_S)
         seq, digests = next(self._seq), dedupe_digests(event.channel, dedupe_ids)
 
         def accepted(result: Accepted) -> None:
-            if waits and result.verdict == "accepted":
-                self._lanes.arrived(event.id, lane=lane)
+            if event.waits and result.verdict == "accepted":
+                self._lanes.arrived(result.event.id, lane=lane)
                 self._changes.ring()
 
         return await self._file.write(
@@ -128,6 +127,17 @@ class SqliteInbox:
 
     async def controls(self) -> list[Event]:
         return await self._file.write(lambda db: events.take_controls(db, owner=self._file.run))
+
+    async def amendments(self, subjects: Sequence[bytes]) -> list[Event]:
+        return self._file.read(lambda db: events.amendments(db, subjects))
+
+    async def pending(self, subject: bytes) -> list[Event]:
+        return self._file.read(lambda db: events.pending(db, subject))
+
+    async def withdraw(self, ids: Sequence[int], outcome: Outcome, *, lane: str) -> list[int]:
+        return await self._file.write(
+            lambda db: events.withdraw(db, ids, outcome, lane=lane), lambda ended: self._lanes.ended(ended, lane=lane)
+        )
 
     async def stats(self) -> Stats:
         return self._file.read(events.stats)

@@ -15,11 +15,20 @@ from gateway.inbox.rows import (
     event_row,
     first_id,
     outcome_text,
+    revivable,
+    revived,
     storable,
     stored_event,
 )
 
-_INSERT = f"INSERT INTO inbox_events ({EVENT_COLUMNS}, seq, owner) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+_INSERT = (
+    f"INSERT INTO inbox_events ({EVENT_COLUMNS}, seq, owner)"
+    f" VALUES ({', '.join('?' for _ in EVENT_COLUMNS.split(','))}, ?, ?)"
+)
+_REVIVE = (
+    "UPDATE inbox_events SET lane = ?, kind = ?, speaker = ?, body = ?, state = ?, outcome = NULL, subject = ?, seq = ?"
+    " WHERE id = ?"
+)
 
 _BY_ID = f"SELECT {EVENT_COLUMNS} FROM inbox_events WHERE id = ?"
 
@@ -27,7 +36,7 @@ _BY_ID = f"SELECT {EVENT_COLUMNS} FROM inbox_events WHERE id = ?"
 def accept(
     db: sqlite3.Connection, new: NewEvent, *, lane: str, digests: Sequence[bytes], seq: int, owner: int
 ) -> Accepted:
-    """Store the event, or find the one that was stored before under one of its digests."""
+    """Store the event, or find the one that was stored before under one of its digests; or revive that one."""
     known: dict[bytes, int] = {}
     for digest in digests:
         row = db.execute("SELECT event_id FROM inbox_dedupe WHERE digest = ?", (digest,)).fetchone()
@@ -43,6 +52,10 @@ def accept(
     db.executemany(
         "INSERT INTO inbox_dedupe (digest, event_id) VALUES (?, ?)", [(digest, event.id) for digest in fresh]
     )
+    if known and fresh and revivable(event, new):
+        event, known = revived(event, new, lane=lane), {}
+        speaker = event.speaker.encode("utf-8", "surrogatepass")
+        db.execute(_REVIVE, (lane, event.kind, speaker, event.body, event.state, event.subject, seq, event.id))
     return Accepted(verdict="accepted" if not known else "folded" if fresh else "duplicate", event=event)
 
 
@@ -103,6 +116,36 @@ def finish(db: sqlite3.Connection, ids: Iterable[int], outcome: Outcome, *, lane
         f"UPDATE inbox_events SET state = :state, outcome = :outcome WHERE id = :id AND {WAITING} AND {whose}",
         [{"state": outcome.state, "outcome": outcome_text(outcome), "id": event_id, "lane": lane} for event_id in ids],
     )
+
+
+def amendments(db: sqlite3.Connection, subjects: Sequence[bytes]) -> list[Event]:
+    """Return the control events about these messages, oldest first."""
+    rows = db.execute(
+        f"SELECT {EVENT_COLUMNS} FROM inbox_events INDEXED BY inbox_subject_controls"
+        f" WHERE subject IN ({', '.join('?' for _ in subjects)}) AND kind = 'control' AND subject IS NOT NULL ORDER BY seq",
+        subjects,
+    ).fetchall()
+    return [event_of(row) for row in rows]
+
+
+def pending(db: sqlite3.Connection, subject: bytes) -> list[Event]:
+    """Return the subject's messages that wait or run, oldest first."""
+    rows = db.execute(
+        f"SELECT {EVENT_COLUMNS} FROM inbox_events INDEXED BY inbox_subject_waiting"
+        f" WHERE subject = ? AND {WAITING} AND kind = 'message' AND subject IS NOT NULL ORDER BY seq",
+        (subject,),
+    ).fetchall()
+    return [event_of(row) for row in rows]
+
+
+def withdraw(db: sqlite3.Connection, ids: Iterable[int], outcome: Outcome, *, lane: str) -> list[int]:
+    """End those of the lane's messages that have not begun; return which."""
+    update = (
+        "UPDATE inbox_events SET state = ?, outcome = ?"
+        " WHERE id = ? AND lane = ? AND state = 'accepted' AND kind = 'message'"
+    )
+    end = outcome.state, outcome_text(outcome)
+    return [event_id for event_id in ids if db.execute(update, (*end, event_id, lane)).rowcount]
 
 
 def take_controls(db: sqlite3.Connection, *, owner: int) -> list[Event]:

@@ -63,6 +63,8 @@ def message(
     body: bytes = b"{}",
     fingerprint: str | None = None,
     outcome: Outcome | None = None,
+    subject: str | None = None,
+    revives: tuple[str, ...] = (),
     now_ms: int = NOW_MS,
 ) -> NewEvent:
     """A new event with an id of its own."""
@@ -76,6 +78,8 @@ def message(
         fingerprint=fingerprint,
         now_ms=now_ms,
         outcome=outcome,
+        subject=subject,
+        revives=revives,
     )
 
 

@@ -11,6 +11,7 @@ from tests.contracts.outbox import OutboxContract
 from tests.contracts.pacing import PacingContract
 from tests.contracts.queue_failures import CrashContract, PurgeContract
 from tests.contracts.queues import URLS, Queues, open_queues
+from tests.contracts.subjects import SiblingContract, SubjectContract, WithdrawContract
 
 
 @pytest.fixture(params=URLS)
@@ -26,6 +27,18 @@ async def queues(url: str) -> AsyncIterator[Queues]:
 
 class TestAccept(AcceptContract):
     """Storing events."""
+
+
+class TestSubjects(SubjectContract):
+    """What is said of a message."""
+
+
+class TestWithdraw(WithdrawContract):
+    """Ending what waits."""
+
+
+class TestSiblings(SiblingContract):
+    """Two tellings of one message."""
 
 
 class TestLanes(LaneContract):

@@ -33,6 +33,7 @@ from tests.contracts.queues import (
 from tests.services import running_postgres
 
 FAILED = Outcome(state="failed")
+UNHEARD = Outcome(state="ignored", rule="unheard")
 
 
 @pytest.fixture
@@ -303,8 +304,9 @@ async def test_no_statement_scans_what_has_grown(postgres_url: str) -> None:
             postgres_url,
             """
             INSERT INTO inbox_events (id, turn_id, lane, channel, kind, speaker, body, token, state, attempts, accepted_ms,
-              owner)
-            SELECT n, n, 'old' || n % 50, 'acme', 'message', '', '', '', 'answered', 1, 0, 0 FROM generate_series(1, 30000) n;
+              owner, subject)
+            SELECT n, n, 'old' || n % 50, 'acme', CASE WHEN n % 2 = 0 THEN 'message' ELSE 'control' END, '', '', '',
+              'answered', 1, 0, 0, decode(md5((n / 4)::text), 'hex') FROM generate_series(1, 30000) n;
             INSERT INTO inbox_dedupe SELECT decode(md5(n::text), 'hex'), n FROM generate_series(1, 30000) n;
             INSERT INTO outbox_replies SELECT n, '' FROM generate_series(1, 30000) n;
             INSERT INTO outbox_chunks (turn_id, channel, queue, address, part, parts, text, state, attempts, put_ms, due_ms)
@@ -322,7 +324,16 @@ async def test_no_statement_scans_what_has_grown(postgres_url: str) -> None:
 
 async def _whole_turn(queues: Queues) -> None:
     lane = fresh_id()
-    event = await accept(queues, lane)
+    event = await accept(queues, lane, subject=lane)
+    ids = [fresh_id(), fresh_id()]
+    unheard = await queues.accept(message(outcome=UNHEARD), lane=lane, dedupe_ids=ids[:1])
+    await queues.accept(message(subject=lane, revives=("unheard",)), lane=lane, dedupe_ids=ids)
+    edit = await accept(queues, lane, kind="control", subject=lane)
+    assert edit.subject is not None
+    assert [edit] == await queues.amendments([edit.subject])
+    assert 2 == len(await queues.pending(edit.subject))
+    await queues.finish([edit.id], FAILED, lane=lane, fence=None)
+    assert [unheard.event.id] == await queues.withdraw([unheard.event.id], FAILED, lane=lane)
     await queues.accept(message(), lane=lane, dedupe_ids=[fresh_id()])
     claim = await claim_one(queues)
     await reply(queues, claim, [event], queue=lane)

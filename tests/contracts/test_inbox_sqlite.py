@@ -197,9 +197,14 @@ def test_no_statement_scans_a_table() -> None:
 
 
 def _whole_turn(db: sqlite3.Connection) -> None:
-    new = message()
+    new, unheard = message(subject="m"), message(outcome=Outcome(state="ignored", rule="r"))
     for digests in ([b"a"], [b"a", b"b"]):
         sqlite_events.accept(db, new, lane="lane", digests=digests, seq=1, owner=1)
+    sqlite_events.accept(db, unheard, lane="lane", digests=[b"c"], seq=1, owner=1)
+    sqlite_events.accept(db, message(revives=("r",)), lane="lane", digests=[b"c", b"d"], seq=1, owner=1)
+    sqlite_events.amendments(db, [b"m", b"n"])
+    sqlite_events.pending(db, b"m")
+    sqlite_events.withdraw(db, [unheard.id], FAILED, lane="lane")
     sqlite_events.all_waiting(db)
     sqlite_events.start(db, [new.id], turn_id=new.id, lane="lane")
     sqlite_events.waiting(db, "lane", limit=5)
@@ -225,7 +230,9 @@ def _whole_turn(db: sqlite3.Connection) -> None:
     sqlite_outbox.reply_text(db, new.id)
     sqlite_outbox.next_due_ms(db)
     for state in ("waiting", "sent", "dead"):
-        for chunk in sqlite_outbox.take_due(db, now_ms=NOW_MS, limit=5, owner=1):
+        heads = sqlite_outbox.heads(db, now_ms=NOW_MS, limit=5)
+        sqlite_outbox.hold_back(db, [(chunk, NOW_MS) for chunk in heads])
+        for chunk in sqlite_outbox.take(db, heads, owner=1):
             sqlite_outbox.settle(db, Settlement(chunk=chunk, state=state), owner=1)  # type: ignore[arg-type]
     sqlite_outbox.abandon(db)
     sqlite_events.stats(db)
