@@ -1,0 +1,83 @@
+"""What goes wrong between a bot and the platform, rung by rung: each fault serves for one call, in the order planned."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from dataclasses import dataclass
+
+from tests.emulators.telegram.errors import ApiError, conflict, too_many
+
+HTML = "<html><head><title>502 Bad Gateway</title></head><body><center><h1>502 Bad Gateway</h1></center></body></html>"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """`done`: the platform does what was asked, and only the answer is at fault. Then, after `delay_s` of the emulator's time:
+    an `error`, a page of `html` with this status, a `cut` connection, or silence (`lost`); else the true answer."""
+
+    done: bool = False
+    delay_s: float = 0.0
+    error: ApiError | None = None
+    html: int | None = None
+    cut: bool = False
+    lost: bool = False
+
+
+FINE = Fault(done=True)
+
+
+def server_error(code: int = 500, text: str = "Internal Server Error", *, done: bool = False) -> Fault:
+    return Fault(error=ApiError(code, text), done=done)
+
+
+def html(status: int = 502, *, done: bool = False) -> Fault:
+    """A proxy's page instead of JSON."""
+    return Fault(html=status, done=done)
+
+
+def throttled(retry_after_s: int) -> Fault:
+    """429; who comes back to the same chat (or, without a chat, the same method) before that violates."""
+    return Fault(error=too_many(retry_after_s))
+
+
+def conflicting() -> Fault:
+    """409, as if another instance polled."""
+    return Fault(
+        error=conflict("terminated by other getUpdates request; make sure that only one bot instance is running")
+    )
+
+
+def cut(*, done: bool) -> Fault:
+    """The connection breaks: before anything happened, or after the message was stored."""
+    return Fault(cut=True, done=done)
+
+
+def lost(*, done: bool) -> Fault:
+    """No answer ever comes: the caller runs into its timeout."""
+    return Fault(lost=True, done=done)
+
+
+def slow(seconds: float) -> Fault:
+    """Done at once, answered late."""
+    return Fault(done=True, delay_s=seconds)
+
+
+class Faults:
+    """The plan: per method, in order. What is not planned goes well."""
+
+    def __init__(self) -> None:
+        self._plan: dict[str, deque[Fault]] = defaultdict(deque)
+
+    def plan(self, method: str, *rungs: Fault) -> None:
+        """Let the next calls of the method (as documented: `sendMessage`) meet these faults, one each; `FINE` lets one
+        pass."""
+        self._plan[method].extend(rungs)
+
+    def take(self, method: str) -> Fault:
+        """Return what the next call of the method meets."""
+        rungs = self._plan[method]
+        return rungs.popleft() if rungs else FINE
+
+    def left(self) -> dict[str, int]:
+        """Return how many planned faults have not been met yet, by method."""
+        return {method: len(rungs) for method, rungs in self._plan.items() if rungs}
