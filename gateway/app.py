@@ -234,6 +234,7 @@ async def run(
             streams=streams,
             limits=ProcessRateLimits(),
             people=people,
+            names=memory.names,
             ids=ids,
             configuration=lambda: live.configuration,
             act=lambda event: control.act(event),
@@ -428,7 +429,7 @@ def gathering(event: Event, configuration: Configuration) -> Gathering:
         busy=room.busy,
         most=room.collect_max,
         alone=route.refused or message is None or parse_command(message.text) is not None,
-        target=(said.room, said.thread, message.session if message else None),
+        target=(said.room, said.thread, message.session if message else None, route.agent),
     )
 
 

@@ -19,16 +19,18 @@ from adapters.base import TERMINAL, InboundEvent, MessageEvent, StreamEvent, Tur
 from adapters.errors import Conflict, Overloaded, UnknownTurn
 from config.channels.base import RoomSettings
 from config.loader import Configuration
-from gateway.admission import Verdict, admit
+from gateway.admission import UNHEARD, Verdict, admit
+from gateway.amending import subject_of
 from gateway.commands import parse_command
 from gateway.errors import StoreBusy
 from gateway.hot.base import RateLimits, Streams
 from gateway.inbox.base import Event, Inbox, NewEvent, Outbox, Outcome
 from gateway.notices import notice
 from gateway.people import People
-from gateway.routing import decode, encode, route
+from gateway.routing import Route, decode, encode, route
 from memory.errors import StoreUnavailable
 from memory.ids import Ids, now_ms
+from memory.names import Names
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +52,7 @@ class Intake:
         streams: Streams,
         limits: RateLimits,
         people: People,
+        names: Names,
         ids: Ids,
         configuration: Callable[[], Configuration],
         act: Callable[[Event], Awaitable[None]],
@@ -66,6 +69,7 @@ class Intake:
         self._streams = streams
         self._limits = limits
         self._people = people
+        self._names = names
         self._ids = ids
         self._configuration = configuration
         self._act = act
@@ -84,7 +88,7 @@ class Intake:
 
     async def _accept(self, event: InboundEvent, fingerprint: str | None) -> TurnView:
         new, lane, verdict = await self._decide(event, fingerprint)
-        fresh = False
+        fresh = False  # stored now, or a sibling's row revived
         try:
             accepted = await self._inbox.accept(new, lane=lane, dedupe_ids=event.dedupe_ids)
             fresh = accepted.verdict == "accepted"
@@ -100,7 +104,8 @@ class Intake:
             stored = await self._inbox.event(stored.id) or stored
         if stored.outcome is not None and (fresh or pending):
             self._ended_at_once(event.channel, stored.outcome.state, stored.outcome.rule or verdict.rule)
-        elif fresh:
+        elif fresh and stored.kind == "message":
+            self._streams.begin([stored.id])  # a sibling's stream may have ended
             self._arrived(stored)
         return msgspec.structs.replace(await self._view(stored), token=stored.token, duplicate=not fresh)
 
@@ -127,8 +132,17 @@ class Intake:
             fingerprint=fingerprint,
             now_ms=now_ms(),
             outcome=Outcome(state="ignored", rule=verdict.rule) if verdict.action == "ignore" else None,
+            subject=subject_of(event),
+            revives=UNHEARD if fingerprint is None else (),
         )
-        return new, routed.lane, verdict
+        return new, await self._lane(routed, settings, verdict), verdict
+
+    async def _lane(self, routed: Route, settings: RoomSettings, verdict: Verdict) -> str:
+        """Name the lane: by the stored scope, so that all names of one scope share it. What is ignored opens no scope."""
+        scope = routed.memory_scope()
+        if verdict.action == "ignore":
+            return str(scope)
+        return str((await self._names.find(scope, agent_change=settings.agent_change)).root)
 
     def _admit(self, event: InboundEvent, settings: RoomSettings) -> Verdict:
         """Admit the event and count it, in one go: of messages that come at once only as many pass as may."""

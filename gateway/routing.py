@@ -19,16 +19,16 @@ from memory.key import ChatType, ConversationKey, Scope, scope_of
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An event with its way: who answers, whose memory, in which lane, where the reply goes, under which settings.
+    """An event with its way: who answers, whose memory, where the reply goes, under which settings.
 
-    `key` is `str(ConversationKey)`, `scope` the five columns of the `Scope`, `lane` its text, `revision` the settings'.
-    `rule` is the rule that admitted the event, `refused` says that it gets a notice instead of an answer.
+    `key` is `str(ConversationKey)`, `scope` the five columns of the `Scope`, `revision` the settings'. `rule` is the rule that
+    admitted the event, `refused` says that it gets a notice instead of an answer. The lane is not in it: it is named by
+    the stored scope, which this one may be a mere name of (`memory.names`).
     """
 
     event: InboundEvent
     key: str
     scope: tuple[str, str, str, ChatType, str]
-    lane: str
     address: Address
     agent: str
     revision: str
@@ -75,7 +75,6 @@ def route(
         event=event,
         key=str(key),
         scope=(scope.user, scope.channel, scope.conversation, scope.chat_type, scope.agent),
-        lane=str(scope),
         address=Address(
             channel=event.channel,
             room=event.room,

@@ -22,7 +22,8 @@ from gateway.intake import Intake
 from gateway.people import People
 from gateway.routing import decode
 from memory.errors import StoreUnavailable
-from memory.ids import Ids
+from memory.ids import Ids, now_ms
+from memory.names import Names
 from memory.stores.sqlite import SqliteStore
 
 SETTINGS = """\
@@ -96,6 +97,7 @@ async def way(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[W
             streams=ProcessStreams(),
             limits=ProcessRateLimits(),
             people=People(store),
+            names=Names(store, clock=now_ms),
             ids=ids,
             configuration=lambda: configuration,
             act=act,

@@ -106,7 +106,6 @@ def test_a_route_says_everything_that_must_not_be_decided_anew(configuration: Co
     )
     assert routed.memory_scope() == scope_of(key, mode="conversation")
     assert routed.scope == ("*", "web", "r%3A2/t%2F1", "group", "default")
-    assert routed.lane == "*:web:r%3A2/t%2F1:group:default"
     assert Address(channel="web", room="r:2", thread="t/1", reply_to="m1") == routed.address
     assert (configuration.revision, "zh", "mention", False) == (
         routed.revision,
@@ -117,7 +116,7 @@ def test_a_route_says_everything_that_must_not_be_decided_anew(configuration: Co
 
 
 @pytest.mark.parametrize(
-    ("room", "chat_type", "lane"),
+    ("room", "chat_type", "scope"),
     [
         ("r", "group", "*:web:r/t:group:default"),
         ("r1", "group", "*:web:r1/*:group:shop"),
@@ -126,16 +125,16 @@ def test_a_route_says_everything_that_must_not_be_decided_anew(configuration: Co
     ],
 )
 def test_the_rooms_setting_says_who_shares_a_groups_memory(
-    configuration: Configuration, room: str, chat_type: Literal["private", "group"], lane: str
+    configuration: Configuration, room: str, chat_type: Literal["private", "group"], scope: str
 ) -> None:
     """Everybody here, everybody in the room, nobody (AstrBot#978); in private always nobody."""
     routed = route(said(room=room, thread="t", chat_type=chat_type), configuration=configuration, chosen_agent=None)
 
-    assert lane == routed.lane == str(routed.memory_scope())
+    assert scope == str(routed.memory_scope())
 
 
 def test_edits_and_deletions_go_the_way_of_their_message_and_answer_nothing(configuration: Configuration) -> None:
-    """Same key and lane, no message to reply to."""
+    """Same key and scope, no message to reply to."""
     message = said(room="r1", thread="t")
     place = {
         name: getattr(message, name) for name in ("channel", "room", "thread", "chat_type", "sender", "dedupe_ids")
@@ -147,7 +146,7 @@ def test_edits_and_deletions_go_the_way_of_their_message_and_answer_nothing(conf
     ]
     routes = [route(event, configuration=configuration, chosen_agent=None) for event in events]
 
-    assert 1 == len({routed.key for routed in routes}) == len({routed.lane for routed in routes})
+    assert 1 == len({routed.key for routed in routes}) == len({routed.scope for routed in routes})
     assert ["m1", None, None] == [routed.address.reply_to for routed in routes]
 
 
