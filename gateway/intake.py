@@ -19,8 +19,7 @@ from adapters.base import TERMINAL, InboundEvent, MessageEvent, StreamEvent, Tur
 from adapters.errors import Conflict, Overloaded, UnknownTurn
 from config.channels.base import RoomSettings
 from config.loader import Configuration
-from gateway.admission import UNHEARD, Verdict, admit
-from gateway.amending import subject_of
+from gateway.admission import Verdict, admit
 from gateway.commands import parse_command
 from gateway.errors import StoreBusy
 from gateway.hot.base import RateLimits, Streams
@@ -88,7 +87,7 @@ class Intake:
 
     async def _accept(self, event: InboundEvent, fingerprint: str | None) -> TurnView:
         new, lane, verdict = await self._decide(event, fingerprint)
-        fresh = False  # stored now, or a sibling's row revived
+        fresh = False
         try:
             accepted = await self._inbox.accept(new, lane=lane, dedupe_ids=event.dedupe_ids)
             fresh = accepted.verdict == "accepted"
@@ -104,8 +103,7 @@ class Intake:
             stored = await self._inbox.event(stored.id) or stored
         if stored.outcome is not None and (fresh or pending):
             self._ended_at_once(event.channel, stored.outcome.state, stored.outcome.rule or verdict.rule)
-        elif fresh and stored.kind == "message":
-            self._streams.begin([stored.id])  # a sibling's stream may have ended
+        elif fresh:
             self._arrived(stored)
         return msgspec.structs.replace(await self._view(stored), token=stored.token, duplicate=not fresh)
 
@@ -132,8 +130,6 @@ class Intake:
             fingerprint=fingerprint,
             now_ms=now_ms(),
             outcome=Outcome(state="ignored", rule=verdict.rule) if verdict.action == "ignore" else None,
-            subject=subject_of(event),
-            revives=UNHEARD if fingerprint is None else (),
         )
         return new, await self._lane(routed, settings, verdict), verdict
 
