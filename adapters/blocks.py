@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from markdown_it.tree import SyntaxTreeNode
 
-from adapters.markdown import parse
-from adapters.runs import Runs, checked, of_tokens, read
+from adapters.markdown import References, block_tokens
+from adapters.runs import Runs, checked, read
 
 # Lines that are text only because of where they stand (a lazy line of a quote): elsewhere they underline or rule a table.
 _RULING = re.compile(r"^(?:[ \t]*=+[ \t]*|[|:\t -]+)$", re.MULTILINE)
@@ -81,29 +81,28 @@ Block = Prose | Code | Table | Break
 
 def blocks(markdown: str) -> list[Block]:
     """Return the blocks of a text, in order; none if there is nothing to see."""
-    references: dict[str, object] = {}
-    root = SyntaxTreeNode(parse(markdown, joined=False, references=references))
+    found, references = block_tokens(markdown)
     row: list[Block] = []
     seen: set[Quote | Item] = set()
-    for block in _of(root.children, (), resolved=bool(references)):
+    for block in _of(SyntaxTreeNode(found).children, (), references):
         row.append(replace(block, fresh=sum(around not in seen for around in block.path)))
         seen.update(block.path)
     return row
 
 
-def _of(nodes: Iterable[SyntaxTreeNode], path: Path, *, resolved: bool) -> Iterator[Block]:
+def _of(nodes: Iterable[SyntaxTreeNode], path: Path, references: References) -> Iterator[Block]:
     before = ("", "")
     for node in nodes:
         sign = node.markup
         if node.type == "blockquote":
-            yield from _of(node.children, (*path, Quote()), resolved=resolved)
+            yield from _of(node.children, (*path, Quote()), references)
         elif node.type in ("bullet_list", "ordered_list"):
             # Nothing visible stood between two lists of one kind (a link's definition did): they must not become one.
             sign = _OTHER[sign] if before == (node.type, sign) else sign
             for item, within in zip(node.children, _paths(node, path, sign), strict=True):
-                yield from list(_of(item.children, within, resolved=resolved)) or [Prose(path=within, source="")]
+                yield from list(_of(item.children, within, references)) or [Prose(path=within, source="")]
         else:
-            yield _block(node, path, resolved=resolved)
+            yield _block(node, path, references)
         before = (node.type, sign)
 
 
@@ -115,7 +114,7 @@ def _paths(node: SyntaxTreeNode, path: Path, sign: str) -> Iterator[Path]:
         yield (*path, Item(node, mark, not loose))
 
 
-def _block(node: SyntaxTreeNode, path: Path, *, resolved: bool) -> Block:
+def _block(node: SyntaxTreeNode, path: Path, references: References) -> Block:
     if node.type == "hr":
         return Break(path=path)
     if node.type in ("fence", "code_block"):
@@ -123,26 +122,23 @@ def _block(node: SyntaxTreeNode, path: Path, *, resolved: bool) -> Block:
         return Code(path=path, content=node.content.removesuffix("\n"), info=node.info.strip(), sign=sign)
     if node.type == "table":
         head, *rows = (
-            tuple(_cell(cell, resolved=resolved) for cell in row.children)
-            for part in node.children
-            for row in part.children
+            tuple(_cell(cell, references) for cell in row.children) for part in node.children for row in part.children
         )
         rule = "|".join(
             _ALIGNED.get(str(cell.attrs.get("style")), "---") for cell in node.children[0].children[0].children
         )
         return Table(path=path, head=head, rule=f"|{rule}|", rows=tuple(rows))
-    return Prose(path=path, source=_source(node, resolved=resolved), heading=node.markup)
+    return Prose(path=path, source=_source(node, references), heading=node.markup)
 
 
-def _source(node: SyntaxTreeNode, *, resolved: bool) -> str:
-    inline = node.children[0]
-    if resolved and "[" in inline.content and inline.token:  # its links may take their addresses from somewhere else
-        return checked(of_tokens(inline.token.children or ()))
-    return checked(read(inline.content)) if _RULING.search(inline.content) else inline.content
+def _source(node: SyntaxTreeNode, references: References) -> str:
+    source = node.children[0].content
+    elsewhere = references and "[" in source  # its links may have their addresses from another place
+    return checked(read(source, references)) if elsewhere or _RULING.search(source) else source
 
 
-def _cell(node: SyntaxTreeNode, *, resolved: bool) -> str:
-    return _source(node, resolved=resolved).replace("|", "\\|").replace("\n", " ")
+def _cell(node: SyntaxTreeNode, references: References) -> str:
+    return _source(node, references).replace("|", "\\|").replace("\n", " ")
 
 
 def settled(block: Block) -> Block:

@@ -13,7 +13,7 @@ from typing import Literal
 
 from markdown_it.token import Token
 
-from adapters.markdown import parse, parse_inline
+from adapters.markdown import References, inline_tokens, tokens
 
 WHOLE = "\ufffc"
 _EMPHASIS = {"em_open", "strong_open", "s_open"}
@@ -43,20 +43,19 @@ class Run:
 Runs = tuple[Run, ...]
 
 
-def read(source: str) -> Runs:
+def read(source: str, references: References | None = None) -> Runs:
     """Return the runs of a block's text."""
-    return of_tokens(parse_inline(source))
+    return _of(inline_tokens(source, references))
 
 
-def of_tokens(tokens: Sequence[Token], marks: tuple[str, ...] = ()) -> Runs:
-    """Return the runs of what stands in a block (tokens with their escapes, `parse(…, joined=False)`)."""
+def _of(row: Sequence[Token], marks: tuple[str, ...] = ()) -> Runs:
     runs: list[Run] = []
     index = 0
-    while index < len(tokens):
-        token = tokens[index]
+    while index < len(row):
+        token = row[index]
         if token.type == "link_open":
-            end = _link_end(tokens, index)
-            runs.append(_link(token, of_tokens(tokens[index + 1 : end]), marks))
+            end = _link_end(row, index)
+            runs.append(_link(token, _of(row[index + 1 : end]), marks))
             index = end
         elif token.type in _EMPHASIS:
             marks = (*marks, token.markup)
@@ -92,7 +91,7 @@ def _link(token: Token, label: Runs, marks: tuple[str, ...]) -> Run:
 
 
 def _image(token: Token) -> Run:
-    target, label = str(token.attrs["src"]), of_tokens(token.children or ())
+    target, label = str(token.attrs["src"]), _of(token.children or ())
     address = Run(kind="text", text=target)
     parts = (*label, Run(kind="text", text=" "), address) if label else (address,)
     text = "".join(run.text for run in label)
@@ -106,13 +105,13 @@ def _target(token: Token, address: str) -> str:
     return shown + (' "' + _MISREAD.sub(r"\\\g<0>", title).replace('"', '\\"') + '"' if title else "")
 
 
-def _link_end(tokens: Sequence[Token], start: int) -> int:
+def _link_end(row: Sequence[Token], start: int) -> int:
     depth = 0
-    for index in range(start, len(tokens)):
-        depth += tokens[index].nesting if tokens[index].type.startswith("link_") else 0
+    for index in range(start, len(row)):
+        depth += row[index].nesting if row[index].type.startswith("link_") else 0
         if depth == 0:
             return index
-    return len(tokens)
+    return len(row)
 
 
 def flat(runs: Runs) -> str:
@@ -161,8 +160,8 @@ def checked(runs: Runs, heading: str = "") -> str:
     again as they are: characters are escaped where they must be, emphasis is left out where Markdown can't say it."""
     meant = _shape(runs)
     for attempt in (write(runs), write(runs, literal=True)):
-        tokens = parse(f"{heading} {attempt}" if heading else attempt, joined=False)
-        if len(tokens) == 3 and tokens[1].children and _shape(of_tokens(tokens[1].children)) == meant:
+        found = tokens(f"{heading} {attempt}" if heading else attempt)
+        if len(found) == 3 and found[1].children and _shape(_of(found[1].children)) == meant:
             return attempt
     return write(tuple(replace(run, marks=()) for run in runs), literal=True)
 
