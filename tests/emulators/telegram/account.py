@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from tests.emulators.telegram.bots import Bot
 from tests.emulators.telegram.errors import bad_request
-from tests.emulators.telegram.rooms import member_json
+from tests.emulators.telegram.membership import member_json
 from tests.emulators.telegram.updates import BY_DEFAULT
 from tests.emulators.telegram.world import World
 

@@ -79,6 +79,7 @@ class Chat:
     migrated_to: Chat | None = None
     linked: Chat | None = None  # a channel's discussion group
     draft: Draft | None = None
+    action: Action | None = None
     last_bot: Bot | None = None
     last_id: int = 0
 
@@ -112,9 +113,7 @@ class Chat:
 
     def acting(self) -> str | None:
         """Return the action people see now ("typing"): it lasts 5 s or until a message."""
-        last = self.actions[-1] if self.actions else None
-        spoke_at = max((m.body["date"] for m in self.log[-1:] if m.bot), default=0)
-        return last.action if last and self.world.clock.now() < last.at + ACTION_S and spoke_at <= last.at else None
+        return self.action.action if self.action and self.world.clock.now() < self.action.at + ACTION_S else None
 
     def json(self) -> dict[str, Any]:
         """The `Chat` object."""
@@ -152,7 +151,7 @@ class Chat:
         message.texts.append(message.text)
         self.log.append(message)
         if bot is not None:
-            self.last_bot, self.draft = bot, None
+            self.last_bot, self.draft, self.action = bot, None, None
         self.deliver(message, "channel_post" if self.type == "channel" else "message")
         self.world.bell.ring()
         return message

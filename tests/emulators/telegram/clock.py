@@ -9,12 +9,22 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
 
 
-class Clock:
+class Clock(Protocol):
+    """Any clock with these two verbs will do, another emulator's too."""
+
+    def now(self) -> float:
+        """Return seconds since 1970."""
+        ...
+
+    async def sleep(self, seconds: float) -> None: ...
+
+
+class LoopClock:
     """`scale` seconds pass here in one second of the event loop; 0: time stands still but for `advance`."""
 
     def __init__(self, *, scale: float = 1.0, start: float | None = None) -> None:
@@ -45,19 +55,20 @@ class Clock:
             except TimeoutError:
                 continue
 
-    async def within(self, seconds: float, work: Coroutine[Any, Any, T]) -> T:
-        """Return what the work gives; raises `TimeoutError` after `seconds` of this clock, the work cancelled."""
-        worker = asyncio.ensure_future(work)
-        alarm = asyncio.ensure_future(self.sleep(seconds))
-        try:
-            await asyncio.wait({worker, alarm}, return_when=asyncio.FIRST_COMPLETED)
-            if worker.done():
-                return worker.result()
-            raise TimeoutError
-        finally:
-            for task in (worker, alarm):
-                task.cancel()
-            await asyncio.gather(worker, alarm, return_exceptions=True)
+
+async def within(clock: Clock, seconds: float, work: Coroutine[Any, Any, T]) -> T:
+    """Return what the work gives; raises `TimeoutError` after `seconds` of the clock, the work cancelled."""
+    worker = asyncio.ensure_future(work)
+    alarm = asyncio.ensure_future(clock.sleep(seconds))
+    try:
+        await asyncio.wait({worker, alarm}, return_when=asyncio.FIRST_COMPLETED)
+        if worker.done():
+            return worker.result()
+        raise TimeoutError
+    finally:
+        for task in (worker, alarm):
+            task.cancel()
+        await asyncio.gather(worker, alarm, return_exceptions=True)
 
 
 class Bell:

@@ -14,7 +14,7 @@ from aiohttp import web
 
 from tests.emulators.telegram.bots import Bot
 from tests.emulators.telegram.chats import Chat, Member
-from tests.emulators.telegram.clock import Clock
+from tests.emulators.telegram.clock import Clock, LoopClock
 from tests.emulators.telegram.faults import Faults
 from tests.emulators.telegram.flood import Flood
 from tests.emulators.telegram.people import Person
@@ -141,7 +141,7 @@ async def telegram(
     """Run the platform on loopback. `bot`: settings of the first bot (`add_bot`), called `clew_bot` unless named. `hosts`
     says where public URLs of webhooks really are: `{"https://bot.example": "http://127.0.0.1:8080"}`."""
     async with asyncio.TaskGroup() as pushers:
-        tg = Telegram(World(clock=clock or Clock()), pushers, hosts if hosts is not None else {})
+        tg = Telegram(World(clock=clock or LoopClock()), pushers, hosts if hosts is not None else {})
         runner = web.AppRunner(tg.server.app(), handler_cancellation=True, shutdown_timeout=0.1, access_log=None)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", port).start()

@@ -14,6 +14,7 @@ from tests.emulators.telegram import content
 from tests.emulators.telegram.bots import Bot
 from tests.emulators.telegram.chats import Chat, Topic
 from tests.emulators.telegram.entities import Entity, found
+from tests.emulators.telegram.membership import change_member
 from tests.emulators.telegram.messages import Message
 
 if TYPE_CHECKING:
@@ -120,8 +121,8 @@ class Person:
         return query
 
     def reacts(self, message: Message, emoji: str) -> None:
-        """React with one emoji: a `message_reaction` for bots that are admins (or in private), and the phantom edit that
-        the first reaction brings about for the message's own chat."""
+        """React with one emoji: a `message_reaction` for bots that are admins, or in private. (The edit without a change that
+        a first reaction may bring about is `rooms.phantom_edit`.)"""
         body = {
             "chat": message.chat.json(), "message_id": message.id, "user": self.user(),
             "date": int(self.world.clock.now()), "old_reaction": [], "new_reaction": [{"type": "emoji", "emoji": emoji}],
@@ -131,15 +132,11 @@ class Person:
                 member.bot.updates.put("message_reaction", body, queue=("reactions", message.chat.id))
 
     def blocks(self, bot: Bot) -> None:
-        self._changes_bot(bot, "kicked")
+        """Shut the bot out of the private chat; it hears of that by `my_chat_member`."""
+        change_member(self.world.private(self, bot), bot.id, "kicked", by=self.user())
 
     def unblocks(self, bot: Bot) -> None:
-        self._changes_bot(bot, "member")
-
-    def _changes_bot(self, bot: Bot, status: Any) -> None:
-        from tests.emulators.telegram.rooms import change_member
-
-        change_member(self.world.private(self, bot), bot.id, status, by=self.user())
+        change_member(self.world.private(self, bot), bot.id, "member", by=self.user())
 
     def _puts(
         self, chat: Chat, body: dict[str, Any], *, reply_to: Message | None, topic: Topic | None, as_: Chat | None

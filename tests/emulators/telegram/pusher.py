@@ -11,7 +11,7 @@ from typing import Any
 
 import aiohttp
 
-from tests.emulators.telegram.clock import Bell, Clock
+from tests.emulators.telegram.clock import Bell, Clock, within
 from tests.emulators.telegram.updates import Update, Updates
 
 ANSWER_S = 60.0
@@ -108,8 +108,8 @@ class Pusher:
         headers = {"X-Telegram-Bot-Api-Secret-Token": self._webhook.secret} if self._webhook.secret else {}
         status, retry_after, answer = None, 0.0, None
         try:
-            status, retry_after, answer = await self._clock.within(
-                ANSWER_S, _posted(session, self._where(), update.body, headers)
+            status, retry_after, answer = await within(
+                self._clock, ANSWER_S, _posted(session, self._where(), update.body, headers)
             )
             problem = f"Wrong response from the webhook: {status}"
         except TimeoutError:

@@ -72,7 +72,8 @@ async def send_chat_action(world: World, bot: Bot, params: dict[str, Any]) -> bo
     if params["action"] not in ACTIONS:
         raise bad_request("wrong parameter action in request")
     topic = topic_of(chat, bot, params.get("message_thread_id"))
-    chat.actions.append(Action(at=world.clock.now(), action=params["action"], topic=topic))
+    chat.action = Action(at=world.clock.now(), action=params["action"], topic=topic)
+    chat.actions.append(chat.action)
     world.bell.ring()
     return True
 

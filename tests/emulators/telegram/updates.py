@@ -11,7 +11,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.emulators.telegram.clock import Bell, Clock
+from tests.emulators.telegram.clock import Bell, Clock, within
 from tests.emulators.telegram.errors import conflict
 from tests.emulators.telegram.spec import UPDATE_KINDS
 
@@ -106,7 +106,7 @@ class Updates:
         self.end_poll(_OTHER_POLLER)
         mine = self._poll = object()
         try:
-            await self._clock.within(timeout_s, self._bell.until(lambda: mine in self._ended or self._read(offset)))
+            await within(self._clock, timeout_s, self._bell.until(lambda: mine in self._ended or self._read(offset)))
         except TimeoutError:
             pass
         finally:
