@@ -150,3 +150,10 @@ def running_valkey() -> Iterator[Valkey]:
     finally:
         server.stop()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def silent_server() -> Iterator[int]:
+    """Let connect on a port and never say a word, as a hung server does; yields the port."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield int(listening.getsockname()[1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -161,11 +160,20 @@ async def test_instance_given_up_for_dead_joins_anew(postgres_url: str) -> None:
         event = await accept(queues)
         old = await claim_one(queues)
         execute(postgres_url, "DELETE FROM inbox_instances")
-        new = await claim_when_free(queues)
+        started: list[int] = []
 
+        async def goes_on() -> bool:
+            try:
+                for new in await queues.claim(1):
+                    started.extend(await queues.start([event.id], turn_id=event.id, lane="lane", fence=new.fence))
+            except LeaseLost:  # claimed while it did not know yet that it was buried: its last lane under the old name
+                pass
+            return bool(started)
+
+        await until(queues, goes_on)
+        assert [event.id] == started
         with pytest.raises(LeaseLost):
             await queues.start([event.id], turn_id=event.id, lane="lane", fence=old.fence)
-        assert [event.id] == await queues.start([event.id], turn_id=event.id, lane="lane", fence=new.fence)
 
 
 async def test_short_loss_of_the_listening_connection_costs_no_lane(postgres_url: str) -> None:
@@ -231,33 +239,6 @@ async def test_lock_held_by_a_stranger_is_busy_not_for_ever(postgres_url: str) -
             with pytest.raises(StoreBusy):
                 await queues.accept(message(), lane="l", dedupe_ids=["m"])
         assert "accepted" == (await queues.accept(message(), lane="l", dedupe_ids=["m"])).verdict
-
-
-async def test_server_that_falls_silent_is_not_waited_for(postgres_url: str) -> None:
-    """Connections that are open but answer nothing cost the time limit, not the process (frozen server, dead network)."""
-    async with open_queues(postgres_url, timeout_s=0.5) as queues:
-        await accept(queues)
-        pids = execute(
-            postgres_url,
-            "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()",
-        )
-        for (pid,) in pids:
-            os.kill(int(str(pid)), signal.SIGSTOP)
-        try:
-            async with asyncio.timeout(20):
-                with pytest.raises(StoreBusy):
-                    await queues.accept(message(), lane="l", dedupe_ids=["m"])
-        finally:
-            for (pid,) in pids:
-                os.kill(int(str(pid)), signal.SIGCONT)
-
-        async def back() -> bool:
-            try:
-                return (await queues.accept(message(), lane="l", dedupe_ids=["m"])).event.lane == "l"
-            except StoreBusy:
-                return False
-
-        await until(queues, back)
 
 
 async def test_newer_schema_is_refused(postgres_url: str) -> None:
