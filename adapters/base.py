@@ -191,6 +191,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
 
     streams: bool = False  # its callers follow a reply while it is made
     collected: bool = False  # the caller collects its reply: storing it is delivering it, and nothing is sent
+    exclusive: bool = False  # its account bears one connection at a time: the old one ends before a new one begins
 
 
 Call = Literal["send", "edit", "sign"]

@@ -73,6 +73,17 @@ class QueueSettings(Section):
     send_wait_s: float = Field(
         1, gt=0, description="Seconds before the second try; doubles each time, up to five minutes."
     )
+    throttled_s: float = Field(
+        900,
+        gt=0,
+        description="Seconds a platform may keep asking to wait with one chunk before it is given up as dead.",
+    )
+    show_s: float = Field(5, gt=0, description="Seconds one call may take that shows a reply while it is made.")
+    names_s: float = Field(3, gt=0, description="Seconds the look-up of a message's names may take.")
+    start_s: float = Field(20, gt=0, description="Seconds a channel may take to start, and to end.")
+    restart_s: float = Field(
+        1, gt=0, description="Seconds before a channel that failed starts again; doubles each time, up to five minutes."
+    )
     accept_max: int = Field(10_000, ge=1, description="Events waiting before new ones are refused with 503.")
 
 

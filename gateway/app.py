@@ -19,6 +19,7 @@ import msgspec
 from adapters.base import Adapter, MessageEvent
 from adapters.console.access import Guesses
 from adapters.console.adapter import ConsoleAdapter
+from adapters.problems import unavailable
 from adapters.webhook.adapter import WebhookAdapter
 from config.channels.base import ChannelSettings
 from config.channels.console import ConsoleSettings
@@ -33,6 +34,7 @@ from gateway.admin.service import Admin, Explaining
 from gateway.agents.demo import DemoAgent
 from gateway.agents.openai import OpenAIAgent
 from gateway.asking import Asking
+from gateway.channels import Times
 from gateway.commands import parse_command
 from gateway.control import Control
 from gateway.delivery import Delivery
@@ -211,7 +213,7 @@ async def run(
     Raises what keeps the gateway from starting (`CannotListen`, `MemoryFault`, `StoreBusy`), and whatever ends one of its
     lasting tasks: a gateway that goes on without one of them would accept and never answer.
     """
-    settings = configuration.settings
+    settings, queue = configuration.settings, configuration.settings.queue
     instance = settings.server.instance
     ids = Ids(random.randrange(1024) if instance is None else instance)  # noqa: S311  # a number, not a secret
     metrics = Metrics(version=VERSION)
@@ -224,6 +226,8 @@ async def run(
             make_adapter=lambda name, channel: (adapters or make_adapter)(
                 name, channel, live=live, explains=explaining, guesses=guesses
             ),
+            times=Times(start_s=queue.start_s, send_s=queue.send_s, rest_s=queue.restart_s),
+            noted=lambda channel, outcome: metrics.channel_started(channel=channel, outcome=outcome),
         )
         streams = ProcessStreams(first_id=now_ms() * 1000)  # no stream has a thousand events a millisecond
         people = People(store)
@@ -292,7 +296,7 @@ async def run(
         server = HttpServer(
             settings=settings.server,
             intake=intake,
-            channel=lambda name: http_channel(live.adapter(name)),
+            channel=lambda name: http_channel(live, name),
             console=lambda: console_of(live),
             ready=health.check,
             metrics=lambda: rendered(metrics, queues),
@@ -405,9 +409,15 @@ def members_of(configuration: Configuration, name: str, room: str, thread: str |
     return configuration.effective(name, room, thread).allow.members
 
 
-def http_channel(adapter: Adapter | None) -> HttpChannel | None:
-    """Return the adapter if it takes HTTP requests."""
-    return adapter if isinstance(adapter, ConsoleAdapter | WebhookAdapter) else None
+def http_channel(live: Live, name: str) -> HttpChannel | None:
+    """Return the channel's adapter if it takes HTTP requests. Raises `Problem` (503) while it does not run."""
+    made = live.made(name)
+    if not isinstance(made, ConsoleAdapter | WebhookAdapter):
+        return None
+    if live.adapter(name) is None:
+        detail = f"channel {name!r} does not run now; it is started again by itself, and /readyz tells why it stopped"
+        raise unavailable(detail, retry_after_s=live.back_s(name) or 0)
+    return made
 
 
 def console_of(live: Live) -> ConsoleAdapter | None:

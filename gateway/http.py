@@ -68,8 +68,8 @@ class HttpServer:
     """Listens while inside `async with running()`.
 
     `channel` returns the adapter that serves a name now, None if there is no such channel over HTTP; a reload puts the new
-    one in the old one's place in one moment. `console` returns the adapter of the chat page, None if none is configured.
-    `metrics` returns the Prometheus text.
+    one in the old one's place in one moment. It raises a `Problem` for a channel that does not run now. `console` returns the
+    adapter of the chat page, None if none is configured. `metrics` returns the Prometheus text.
     """
 
     def __init__(

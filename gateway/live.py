@@ -1,22 +1,24 @@
 """What the gateway is made of at this moment: the settings, the agents and the channels that run under them.
 
 A valid change of settings is put in place piece by piece: only an agent or channel whose own settings changed is replaced,
-new before old, so that no message meets a gap. A turn keeps the agent it began with until it ends.
+new before old, so that no message meets a gap; but where an account bears one connection only, old before new. A turn keeps
+the agent it began with until it ends, a send the channel.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 
 from adapters.base import Adapter, Intake
 from config.channels.base import ChannelSettings, RoomSettings
 from config.loader import Configuration
 from config.settings import AgentSettings
 from gateway.agent import Agent
+from gateway.channels import Channel, Times
 
 _LAYERED = {"rooms", *RoomSettings.model_fields}
 """What is looked up anew for every event: a change of it needs no other adapter (openclaw#70524)."""
@@ -41,15 +43,6 @@ class _RunningAgent:
     retired: bool = False
 
 
-@dataclass(slots=True)
-class _RunningChannel:
-    settings: ChannelSettings
-    adapter: Adapter
-    stop: asyncio.Event = field(default_factory=asyncio.Event)
-    started: asyncio.Event = field(default_factory=asyncio.Event)
-    failure: str | None = None
-
-
 class Live:
     """The running agents and channels. Built once; `apply` brings them to a configuration, first and later alike."""
 
@@ -59,12 +52,17 @@ class Live:
         *,
         make_agent: Callable[[str, AgentSettings], MadeAgent],
         make_adapter: Callable[[str, ChannelSettings], Adapter],
+        times: Times,
+        noted: Callable[[str, str], None] = lambda channel, outcome: None,
     ) -> None:
+        """`noted` hears (channel, outcome) of each start of a channel."""
         self.configuration = configuration
         self._make_agent = make_agent
         self._make_adapter = make_adapter
         self._agents: dict[str, _RunningAgent] = {}
-        self._channels: dict[str, _RunningChannel] = {}
+        self._times = times
+        self._noted = noted
+        self._channels: dict[str, Channel] = {}
 
     @asynccontextmanager
     async def agent(self, name: str) -> AsyncIterator[MadeAgent]:
@@ -83,39 +81,68 @@ class Live:
         return {name: running.made for name, running in self._agents.items()}
 
     def adapter(self, name: str) -> Adapter | None:
-        """Return the channel's adapter; None: no such channel, or it failed to start."""
+        """Return the channel's adapter; None: no such channel, or it does not run now."""
         channel = self._channels.get(name)
-        return channel.adapter if channel is not None and channel.failure is None else None
+        return channel.adapter if channel is not None and channel.running else None
+
+    def made(self, name: str) -> Adapter | None:
+        """Return the channel's adapter, whether or not it runs, for what is pure (`chunks`, `rates`); None: no such channel."""
+        channel = self._channels.get(name)
+        return channel.adapter if channel is not None else None
+
+    @contextmanager
+    def lent(self, name: str) -> Iterator[Adapter | None]:
+        """Lend the channel's adapter for one call: it does not end before that has. None: as for `adapter`."""
+        channel = self._channels.get(name)
+        if channel is None:
+            yield None
+            return
+        with channel.lent() as adapter:
+            yield adapter
+
+    def back_s(self, name: str) -> float | None:
+        """Return the seconds after which to look again at a channel that does not run; None: no such channel."""
+        channel = self._channels.get(name)
+        return channel.back_s if channel is not None else None
 
     def channels(self) -> dict[str, str | None]:
-        """Return every configured channel's name and why it failed to start (None: it runs)."""
+        """Return every configured channel's name and why it does not run (None: it runs)."""
         return {name: channel.failure for name, channel in self._channels.items()}
 
     async def apply(self, configuration: Configuration, *, intake: Intake, tasks: asyncio.TaskGroup) -> None:
         """Bring agents and channels to `configuration`; from then on new events are routed by it.
 
-        What is new is made and started first; then all changes in one moment, so that nobody meets one half of a change.
+        What is new is made first, and started where it can be beside the old; then all changes in one moment, so that nobody
+        meets one half of a change. What can't be beside the old one starts when that has ended.
         """
         settings = configuration.settings
         agents = {name: self._made(name, wanted) for name, wanted in settings.agents.items()}
-        channels: dict[str, _RunningChannel] = {}
+        channels = {name: self._channel(name, wanted) for name, wanted in settings.channels.items()}
+        fresh = {name: channel for name, channel in channels.items() if self._channels.get(name) is not channel}
+        late = {name: channel for name, channel in fresh.items() if self._alone(name, channel)}
+        early = {name: channel for name, channel in fresh.items() if name not in late}
         try:
-            for name, wanted in settings.channels.items():
-                channels[name] = await self._started(name, wanted, intake=intake, tasks=tasks)
+            await _started(early, intake=intake, tasks=tasks)
         except BaseException:
-            _stop(channels, but=self._channels)
+            await _stopped(early.values())
             raise
+        # Settings that don't work are worth less than those that did.
+        broken = {name: channel for name, channel in early.items() if channel.failure and name in self._channels}
+        channels |= {name: self._channels[name] for name in broken}
         old_agents, old_channels = self._agents, self._channels
         self.configuration, self._agents, self._channels = configuration, agents, channels
-        _stop(old_channels, but=channels)
+        for name in (fresh.keys() & old_channels.keys()) - broken.keys():
+            logger.info("channel replaced", extra={"channel": name})
+        ending = [channel for name, channel in old_channels.items() if channels.get(name) is not channel]
+        await _stopped([*ending, *broken.values()])
         for name, running in old_agents.items():
             if agents.get(name) is not running:
                 await self._retire(running)
+        await _started(late, intake=intake, tasks=tasks)
 
     async def aclose(self) -> None:
-        """Close the agents; channels end with the task group they were started in."""
-        for channel in self._channels.values():
-            channel.stop.set()
+        """End the channels and close the agents."""
+        await _stopped(self._channels.values())
         for running in self._agents.values():
             await running.made.agent.aclose()
 
@@ -133,41 +160,31 @@ class Live:
         if not running.users:
             await running.made.agent.aclose()
 
-    async def _started(
-        self, name: str, settings: ChannelSettings, *, intake: Intake, tasks: asyncio.TaskGroup
-    ) -> _RunningChannel:
-        """Return the channel as it runs, or a new one, started, if its own settings changed."""
+    def _channel(self, name: str, settings: ChannelSettings) -> Channel:
+        """Return the channel as it is, or a new one, not started, if its own settings changed."""
         old = self._channels.get(name)
         if old is not None and _own(old.settings) == _own(settings):
             return old
-        channel = _RunningChannel(settings, self._make_adapter(name, settings))
-        tasks.create_task(self._run(name, channel, intake), name=f"channel {name}")
-        await channel.started.wait()
-        if old is None:
-            return channel
-        if channel.failure is not None:
-            return old  # settings that don't work are worth less than those that did
-        logger.info("channel replaced", extra={"channel": name})
-        return channel
+        return Channel(name, settings, self._make_adapter, times=self._times, noted=self._noted)
 
-    async def _run(self, name: str, channel: _RunningChannel, intake: Intake) -> None:
-        """One channel's life. A channel that fails takes nothing else with it; its state says why."""
-        try:
-            async with channel.adapter.running(intake):
-                channel.started.set()
-                await channel.stop.wait()
-        except Exception as exc:
-            channel.failure = f"{type(exc).__name__}: {exc}"
-            logger.exception("channel failed", extra={"channel": name})
-        finally:
-            channel.started.set()
+    def _alone(self, name: str, channel: Channel) -> bool:
+        """Whether the channel and the one in its place must not run at the same time."""
+        old = self._channels.get(name)
+        either = [channel] if old is None else [channel, old]
+        return any(one.adapter.capabilities.exclusive for one in either)
 
 
-def _stop(channels: dict[str, _RunningChannel], *, but: dict[str, _RunningChannel]) -> None:
-    """Let the channels end that are not also in `but`."""
+async def _started(channels: Mapping[str, Channel], *, intake: Intake, tasks: asyncio.TaskGroup) -> None:
+    """Let the channels begin, side by side; return when each has been tried."""
     for name, channel in channels.items():
-        if but.get(name) is not channel:
-            channel.stop.set()
+        tasks.create_task(channel.run(intake), name=f"channel {name}")
+    for channel in channels.values():
+        await channel.tried()
+
+
+async def _stopped(channels: Iterable[Channel]) -> None:
+    """Let the channels end, side by side; return when all have."""
+    await asyncio.gather(*(channel.stop() for channel in channels))
 
 
 def _own(settings: ChannelSettings) -> dict[str, object]:

@@ -62,6 +62,9 @@ class Metrics:
             "clew_outbox_oldest_seconds", "Age of the oldest chunk not sent.", registry=registry
         )
         self._dead = Gauge("clew_dead", "Events and chunks given up, waiting for an admin.", registry=registry)
+        self._starts = Counter(
+            "clew_channel_starts", "Starts of channels, by how they ended.", ["channel", "outcome"], registry=registry
+        )
         self._sends = Counter("clew_sends", "Sends that ended, by how.", ["channel", "outcome"], registry=registry)
 
     def first_token(self, seconds: float, *, channel: str, agent: str) -> None:
@@ -101,6 +104,10 @@ class Metrics:
     def send_ended(self, *, channel: str, outcome: str) -> None:
         """Count how a send went: sent, unknown, dead; retried and throttled ones come again."""
         self._sends.labels(channel, outcome).inc()
+
+    def channel_started(self, *, channel: str, outcome: str) -> None:
+        """Count a channel's start: `started`, or `failed` (then or later)."""
+        self._starts.labels(channel, outcome).inc()
 
     def sample(self, stats: Stats, *, now_ms: int) -> None:
         """Take over the queue's numbers, before they are rendered. An age is 0 when nothing waits."""

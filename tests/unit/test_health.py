@@ -12,6 +12,7 @@ import pytest
 from config.loader import load
 from config.settings import AgentSettings
 from gateway.agent import Caller, Done
+from gateway.channels import Times
 from gateway.errors import AgentRefused, AgentUnavailable
 from gateway.health import Health
 from gateway.inbox.base import NewEvent
@@ -78,7 +79,8 @@ async def opened(folder: Path) -> AsyncIterator[House]:
         raise AssertionError(name)
 
     configuration = load(settings, {})
-    live = Live(configuration, make_agent=make, make_adapter=no_channel)  # type: ignore[arg-type]
+    times = Times(start_s=20, send_s=5, rest_s=1)
+    live = Live(configuration, make_agent=make, make_adapter=no_channel, times=times)  # type: ignore[arg-type]
     path, turn = folder / "c.db", asyncio.Lock()
     async with (
         SqliteStore(path, ids=Ids(1), write_turn=turn, timeout_s=0.2) as store,
