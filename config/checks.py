@@ -14,8 +14,10 @@ from pydantic import SecretStr
 
 from config.channels.base import RoomSettings
 from config.channels.console import ConsoleSettings
+from config.channels.slack import SlackSettings
 from config.channels.webhook import WebhookSettings
 from config.credentials import check_webhook
+from config.credentials_slack import check_slack
 from config.effective import Layer, base_layers, layers, places, resolve
 from config.problems import Fault, Path, nearest
 from config.settings import AgentSettings, Settings
@@ -49,6 +51,8 @@ def check(
     for name, channel in settings.channels.items():
         if isinstance(channel, WebhookSettings):
             yield from check_webhook(("channels", name), channel, faulty)
+        if isinstance(channel, SlackSettings):
+            yield from check_slack(("channels", name), channel, faulty)
         if isinstance(channel, ConsoleSettings) and channel.token is not None:
             yield from _not_empty(("channels", name, "token"), channel.token)
 

@@ -68,7 +68,7 @@ def _public_keys(path: Path, jwt: JwtSettings) -> Iterator[Fault]:
     if jwt.public_key is not None and not _is_public_key(jwt.public_key, jwt.algorithms):
         problem = f"is no PEM public key for {' or '.join(jwt.algorithms)}"
         yield (*path, "public_key"), problem, "write file:PATH of a file that holds BEGIN PUBLIC KEY"
-    if jwt.jwks_url is not None and not _safe_source(jwt.jwks_url):
+    if jwt.jwks_url is not None and not safe_source(jwt.jwks_url):
         yield (*path, "jwks_url"), "could be read and changed on its way", "use https, or http on loopback"
 
 
@@ -85,7 +85,8 @@ def _is_public_key(pem: str, algorithms: Sequence[str]) -> bool:
     return True
 
 
-def _safe_source(url: str) -> bool:
+def safe_source(url: str) -> bool:
+    """Tell whether what is fetched or sent there is safe on its way: https, or http on loopback."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""

@@ -20,9 +20,11 @@ from adapters.base import Adapter, MessageEvent
 from adapters.console.access import Guesses
 from adapters.console.adapter import ConsoleAdapter
 from adapters.problems import unavailable
+from adapters.slack.adapter import SlackAdapter
 from adapters.webhook.adapter import WebhookAdapter
 from config.channels.base import ChannelSettings
 from config.channels.console import ConsoleSettings
+from config.channels.slack import SlackSettings
 from config.channels.webhook import WebhookSettings
 from config.loader import Configuration
 from config.masking import secrets_of
@@ -393,6 +395,8 @@ def make_adapter(
         case ConsoleSettings():
             public_url = live.configuration.settings.server.public_url
             return ConsoleAdapter(name, settings=settings, explains=explains, guesses=guesses, public_url=public_url)
+        case SlackSettings():
+            return SlackAdapter(name, settings=settings)
         case WebhookSettings():
             return WebhookAdapter(
                 name,
@@ -412,7 +416,7 @@ def members_of(configuration: Configuration, name: str, room: str, thread: str |
 def http_channel(live: Live, name: str) -> HttpChannel | None:
     """Return the channel's adapter if it takes HTTP requests. Raises `Problem` (503) while it does not run."""
     made = live.made(name)
-    if not isinstance(made, ConsoleAdapter | WebhookAdapter):
+    if not isinstance(made, ConsoleAdapter | SlackAdapter | WebhookAdapter):
         return None
     if live.adapter(name) is None:
         detail = f"channel {name!r} does not run now; it is started again by itself, and /readyz tells why it stopped"

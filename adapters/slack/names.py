@@ -1,0 +1,62 @@
+"""Names for the ids in messages: asked of the platform once, kept for a while, and never waited for long."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterable
+
+from adapters.errors import SendFailed
+
+_UNKNOWN_S = 60.0  # how long a name that could not be had is not asked for again
+_AT_ONCE = 20  # names looked up for one message; a message of a hundred mentions must not use up a minute's calls
+
+
+class Names:
+    """A bounded cache in front of `ask`, which returns an id's name, None if it has none, or raises `SendFailed`."""
+
+    def __init__(
+        self,
+        ask: Callable[[str], Awaitable[str | None]],
+        *,
+        keep_s: float,
+        wait_s: float,
+        most: int = 10_000,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._ask = ask
+        self._keep_s = keep_s
+        self._wait_s = wait_s
+        self._most = most
+        self._clock = clock
+        self._known: OrderedDict[str, tuple[str | None, float]] = OrderedDict()  # name, and until when it holds
+
+    async def of(self, ids: Iterable[str]) -> dict[str, str]:
+        """Return the names that are known, or become known within the wait."""
+        wanted = list(dict.fromkeys(ids))
+        missing = [one for one in wanted if one not in self._known or self._known[one][1] <= self._clock()]
+        if missing:
+            await self._fetch(missing[:_AT_ONCE])
+        found = {one: self._known[one][0] for one in wanted if one in self._known}
+        return {one: name for one, name in found.items() if name}
+
+    async def _fetch(self, ids: list[str]) -> None:
+        asking = [asyncio.create_task(self._learn(one)) for one in ids]
+        try:
+            await asyncio.wait(asking, timeout=self._wait_s)
+        finally:
+            for task in asking:
+                task.cancel()
+            await asyncio.gather(*asking, return_exceptions=True)
+
+    async def _learn(self, one: str) -> None:
+        try:
+            name = await self._ask(one)
+        except SendFailed:
+            name = self._known.get(one, (None, 0.0))[0]  # an old name is better than none
+        until = self._clock() + (self._keep_s if name else min(_UNKNOWN_S, self._keep_s))
+        self._known[one] = (name, until)
+        self._known.move_to_end(one)
+        while len(self._known) > self._most:
+            self._known.popitem(last=False)

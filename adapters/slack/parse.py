@@ -1,0 +1,275 @@
+"""From one Slack payload to what the gateway understands, or to the reason why it is nothing for us. Pure.
+
+Names are left out here: they are looked up after the platform has its acknowledgement (`names.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, TypedDict
+
+import msgspec
+
+from adapters.base import DeleteEvent, EditEvent, InboundEvent, MessageEvent, Quote, Sender
+from adapters.problems import Problem
+from adapters.slack.reading import Fields, is_shared, maps, mentions, said, shared_text, string
+from adapters.strict import digest, usable_id
+
+
+class Identity(msgspec.Struct, frozen=True, kw_only=True):
+    """Who we are in the workspace (`auth.test`): team, the bot's user and bot id, its name, the Grid's id if it has one."""
+
+    team: str
+    user: str
+    bot: str
+    name: str
+    enterprise: str | None = None
+
+
+class Ignored(msgspec.Struct, frozen=True):
+    """Nothing for us. `rule`: `own`, `system`, `service` (joins, topics, pins …), `phantom_edit`, `other_installation`,
+    `no_sender`, `interaction` (buttons, dialogs), `unused` (another kind of event that Clew does nothing with), `rate_limited`
+    (Slack dropped events)."""
+
+    rule: str
+
+
+SPOKEN = ("", "bot_message", "file_share", "me_message", "thread_broadcast")
+"""Subtypes of messages that somebody said. All others are the platform's own, also those it will invent."""
+
+_SYSTEM = ("USLACK", "USLACKBOT")
+_TS = re.compile(r"(\d{1,11})\.(\d{6})")
+
+
+def parse(
+    payload: Fields, *, channel: str, me: Identity, reply_in_thread: bool = True, slash_prefix: str = ""
+) -> InboundEvent | Ignored:
+    """Return the event that a payload of the Events API, or a slash command's form, stands for.
+
+    Raises a 400 `Problem` for what can't come from Slack. With `reply_in_thread` a mention in the open channel is the root of
+    a thread of its own, so that the follow-ups there share its memory.
+    """
+    if "command" in payload:
+        return _slash(payload, channel=channel, me=me, prefix=slash_prefix)
+    if payload.get("type") == "app_rate_limited":
+        return Ignored("rate_limited")
+    if payload.get("type") != "event_callback":
+        return Ignored("interaction" if "trigger_id" in payload else "unused")
+    event = payload.get("event")
+    if not isinstance(event, dict):
+        raise Problem(400, "bad_event", "event: not an object", field="event")
+    if not _for(me, payload):
+        return Ignored("other_installation")
+    reader = _Reader(payload, event, channel=channel, me=me, reply_in_thread=reply_in_thread)
+    match event.get("type"), event.get("subtype"):
+        case "message", "message_changed":
+            return reader.changed()
+        case "message", "message_deleted":
+            return reader.deleted()
+        case (("message" | "app_mention"), _):
+            return reader.message()
+    return Ignored("unused")
+
+
+class _Place(TypedDict):
+    channel: str
+    room: str
+    thread: str | None
+    chat_type: Literal["private", "group"]
+
+
+class _Reader:
+    """One event callback, read for one installation."""
+
+    def __init__(self, payload: Fields, event: Fields, *, channel: str, me: Identity, reply_in_thread: bool) -> None:
+        self._payload = payload
+        self._event = event
+        self._channel = channel
+        self._me = me
+        self._reply_in_thread = reply_in_thread
+
+    def message(self) -> InboundEvent | Ignored:
+        event = self._event
+        if string(event, "subtype") not in SPOKEN or ("message" in event and not event.get("user")):
+            return Ignored("service")  # the second: `message_replied`, which comes without its subtype
+        sender = self._sender(event)
+        if isinstance(sender, Ignored):
+            return sender
+        mentioned = self._mentioned(event)
+        text = without_leading(said(event), user=self._me.user)
+        return MessageEvent(
+            **self._place(event, mentioned=mentioned),
+            sender=sender,
+            dedupe_ids=self._dedupe_ids("message", string(event, "ts"), sender.account),
+            sent_ms=milliseconds(string(event, "ts")),
+            message_id=string(event, "ts"),
+            text=text,
+            mentions_bot=mentioned,
+            reply_to_bot=string(event, "parent_user_id") == self._me.user,
+            in_reply_to=_root(event) if _root(event) != string(event, "ts") else None,
+            quote=self._quote(event),
+        )
+
+    def changed(self) -> InboundEvent | Ignored:
+        before = _object(self._event, "previous_message")
+        after = {"ts": before.get("ts"), **_object(self._event, "message")}
+        if after.get("subtype") == "tombstone":  # a thread's root that was deleted
+            return self._gone(before, string(after, "ts"))
+        sender = self._sender(after)
+        if isinstance(sender, Ignored):
+            return sender
+        edited = string(_object(after, "edited"), "ts")
+        text = without_leading(said(after), user=self._me.user)
+        same = before and text == without_leading(said(before), user=self._me.user)
+        # Link previews, reply counters and pins change a message too, but nobody edited it.
+        if not edited or same or edited == string(_object(before, "edited"), "ts"):
+            return Ignored("phantom_edit")
+        return EditEvent(
+            **self._place(after, mentioned=self._mentioned(after)),
+            sender=sender,
+            dedupe_ids=self._dedupe_ids("edit", string(after, "ts"), edited),
+            sent_ms=milliseconds(edited),
+            message_id=string(after, "ts"),
+            text=text,
+        )
+
+    def deleted(self) -> InboundEvent | Ignored:
+        return self._gone(_object(self._event, "previous_message"), string(self._event, "deleted_ts"))
+
+    def _gone(self, before: Fields, ts: str) -> InboundEvent | Ignored:
+        sender = self._sender(before)
+        if isinstance(sender, Ignored):
+            return sender
+        return DeleteEvent(
+            **self._place(before, mentioned=self._mentioned(before)),
+            sender=sender,
+            dedupe_ids=self._dedupe_ids("delete", ts),
+            sent_ms=milliseconds(string(self._event, "event_ts")),
+            message_id=ts,
+        )
+
+    def _place(self, message: Fields, *, mentioned: bool) -> _Place:
+        room, ts = string(self._event, "channel"), string(message, "ts")
+        root = _root(message)
+        _require(**{"event.channel": room, "event.ts": ts})
+        private = string(self._event, "channel_type") == "im" or room.startswith("D")
+        begins_thread = mentioned and self._reply_in_thread and not private
+        return {
+            "channel": self._channel,
+            "room": room,
+            "thread": root or (ts if begins_thread else None),
+            "chat_type": "private" if private else "group",
+        }
+
+    def _sender(self, message: Fields) -> Sender | Ignored:
+        """Return who wrote. Our own messages come back as events, also those another workspace's copy of us wrote."""
+        user, bot = string(message, "user"), string(message, "bot_id")
+        profile = _object(message, "bot_profile")
+        app, ours = string(message, "app_id") or string(profile, "app_id"), string(self._payload, "api_app_id")
+        if user == self._me.user or (bot and bot == self._me.bot) or (app and app == ours):
+            return Ignored("own")
+        if user in _SYSTEM:
+            return Ignored("system")
+        account = user or bot
+        if not account:
+            return Ignored("no_sender")
+        team = self._team(message)
+        _require(**{"event.user": account, "event.team": team})
+        is_bot = bool(bot or profile) or message.get("subtype") == "bot_message"
+        name = string(profile, "name") or string(message, "username")
+        return Sender(user=f"{team}.{account}", tenant=team, account=account, name=name, is_bot=is_bot)
+
+    def _team(self, message: Fields) -> str:
+        """Return the author's workspace. A stranger in a shared channel belongs to his own; where Slack names only his
+        company (`E…`), that: the host's workspace, which then stands in `team`, would give him rights he does not have."""
+        profile = _object(message, "user_profile")
+        named = [string(message, "user_team"), string(message, "source_team"), string(profile, "team")]
+        companies = [one for one in named if one.startswith("E")]
+        workspace = next((one for one in named if one and not one.startswith("E")), "")
+        if workspace:
+            return workspace
+        if companies and self._payload.get("is_ext_shared_channel") and companies[0] != self._me.enterprise:
+            return companies[0]
+        return string(message, "team") or string(self._payload, "team_id") or self._me.team
+
+    def _mentioned(self, message: Fields) -> bool:
+        """`app_mention` is Slack's own word for it, whatever form the mention has."""
+        return self._event.get("type") == "app_mention" or self._me.user in mentions(message)
+
+    def _dedupe_ids(self, what: Literal["message", "edit", "delete"], *ids: str) -> tuple[str, ...]:
+        """Name the delivery (equal in all retries) and the thing itself: `message` and `app_mention` of one message differ in
+        the first and meet in the second."""
+        delivery = string(self._payload, "event_id")
+        thing = digest((what, self._me.team, string(self._event, "channel"), *ids))
+        return (*((f"event:{digest((delivery,))}",) if delivery else ()), f"{what}:{thing}")
+
+    def _quote(self, event: Fields) -> Quote | None:
+        shared = next((one for one in maps(event, "attachments") if is_shared(one)), None)
+        if shared is not None:
+            author = string(shared, "author_id")
+            name = string(shared, "author_name") or (f"<@{author}>" if author else "?")
+            return Quote(name=name, text=shared_text(shared), by_bot="bot_id" in shared)
+        root = _object(event, "root")  # only a reply that was also sent to the channel brings its root along
+        if not root:
+            return None
+        author = string(root, "user")
+        name = f"<@{author}>" if author else string(root, "username") or "?"
+        return Quote(name=name, text=said(root), by_bot="bot_id" in root)
+
+
+def without_leading(text: str, *, user: str) -> str:
+    """Return the text without the mention of `user` that it begins with: an address, not a part of what is said."""
+    return re.sub(rf"\A\s*<@{re.escape(user)}>[\s,:，：]*", "", text)
+
+
+def milliseconds(ts: str) -> int | None:
+    """Return a Slack timestamp's time. It is an id first: as a float it would lose digits."""
+    match = _TS.fullmatch(ts)
+    return int(match[1]) * 1000 + int(match[2]) // 1000 if match else None
+
+
+def _slash(form: Fields, *, channel: str, me: Identity, prefix: str) -> InboundEvent | Ignored:
+    """A slash command is its text, said to us; it can't be given in a thread."""
+    team, user, room = (string(form, name) for name in ("team_id", "user_id", "channel_id"))
+    trigger = string(form, "trigger_id")
+    _require(team_id=team, user_id=user, channel_id=room, trigger_id=trigger)
+    name = string(form, "command").removeprefix("/").removeprefix(prefix)
+    return MessageEvent(
+        channel=channel,
+        room=room,
+        chat_type="private" if room.startswith("D") else "group",
+        sender=Sender(user=f"{team}.{user}", tenant=team, account=user, name=string(form, "user_name")),
+        dedupe_ids=(f"command:{digest((me.team, trigger))}",),
+        message_id=trigger,
+        text=f"/{name} {from_form(form)}".strip(),
+        mentions_bot=True,
+    )
+
+
+def from_form(form: Fields) -> str:
+    """Return what stands behind a slash command's name."""
+    return said({"text": string(form, "text")})
+
+
+def _for(me: Identity, payload: Fields) -> bool:
+    """Whether the event is for this installation: one app in two workspaces gets both workspaces' events at one URL."""
+    first = next(iter(maps(payload, "authorizations")), None)
+    if first is not None and first.get("is_bot"):
+        return string(first, "user_id") == me.user
+    context = string(payload, "context_team_id")
+    return not context or context in (me.team, me.enterprise)
+
+
+def _root(message: Fields) -> str | None:
+    return string(message, "thread_ts") or None
+
+
+def _object(fields: Fields, name: str) -> Fields:
+    found = fields.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _require(**ids: str) -> None:
+    for field, value in ids.items():
+        if not usable_id(value):
+            raise Problem(400, "bad_event", f"{field}: not an id", field=field)

@@ -1,0 +1,83 @@
+"""From a reply's Markdown to Slack messages: pieces that fit, each as one `markdown` block and a text for notifications. Pure.
+
+Three dialects meet here (platform-facts 1.7): the model's Markdown goes into `markdown` blocks, which know headings, lists
+and tables; mrkdwn is never made from it. `<` is the one character that could call somebody or hide a link, in code too.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from adapters.base import Quote
+from adapters.text import plain, split
+
+PIECE_CHARS = 4_000
+"""Characters of one message as Slack gets it: what is comfortable to read; far below the 12,000 a payload's Markdown may
+have and the sum of 13,200 over all blocks (bolt-js#2509)."""
+
+TEXT_BYTES = 4_000
+"""UTF-8 bytes of the plain text beside the block: `chat.update` refuses more (openclaw#115027)."""
+
+_QUOTE_CHARS = 160
+_CODE = re.compile(
+    r"(^ {0,3}(?P<fence>`{3,}|~{3,})[^\n]*\n.*?(?:^ {0,3}(?P=fence)[`~]*[ \t]*$|\Z)|(?P<tick>`+)[^`].*?(?<!`)(?P=tick)(?!`))",
+    re.DOTALL | re.MULTILINE,
+)
+_LIVE = re.compile(r"<(?=[@#]|!(?:here|channel|everyone|group|subteam|date))", re.IGNORECASE)
+_AUTOLINK = re.compile(r"<(https?://[^\s<>|]+)>")
+
+
+def chunks(markdown: str) -> list[str]:
+    """Split a reply into Markdown pieces, each of which fits one message, posted or edited."""
+    return split(markdown, limit=PIECE_CHARS, measure=lambda piece: len(block_text(piece)))
+
+
+def message(piece: str, *, quoted: Quote | None = None) -> dict[str, Any]:
+    """Return the arguments of `chat.postMessage` and `chat.update` for one piece; `quoted` is what it answers."""
+    shown = f"{_quote(quoted)}\n\n{block_text(piece)}" if quoted else block_text(piece)
+    return {"text": notification(piece), "blocks": [{"type": "markdown", "text": shown if shown.strip() else "…"}]}
+
+
+def text_only(piece: str) -> dict[str, Any]:
+    """Return the same without a block, for Markdown that Slack won't take."""
+    return {"text": notification(piece), "mrkdwn": False}
+
+
+def block_text(piece: str) -> str:
+    """Return Markdown as a `markdown` block takes it, with nothing in it that is live (PostHog/posthog#95054)."""
+    told, start = [], 0
+    for code in _CODE.finditer(piece):
+        told.append(_outside(piece[start : code.start()]))
+        told.append(_LIVE.sub("&lt;", code[0]))  # other brackets in code are left alone: `List<int>` must stay readable
+        start = code.end()
+    return "".join((*told, _outside(piece[start:])))
+
+
+def _outside(text: str) -> str:
+    return _AUTOLINK.sub(r"\1", text).replace("<", "&lt;")
+
+
+def notification(piece: str) -> str:
+    """Return a piece as plain text, cut where Slack's limit for edits is."""
+    text = plain(piece).strip() or "…"
+    while (size := len(escaped(text).encode())) > TEXT_BYTES:
+        text = text[: len(text) * TEXT_BYTES // size - 1].rstrip() + "…"
+    return escaped(text)
+
+
+def escaped(text: str) -> str:
+    """Return text as Slack's text fields want it: the mirror of reading it (`reading.unescaped`)."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _quote(quoted: Quote) -> str:
+    """Return the message that is answered as one quoted line."""
+    said = " ".join(plain(quoted.text).split())
+    cut = said if len(said) <= _QUOTE_CHARS else said[:_QUOTE_CHARS].rstrip() + "…"
+    return "> " + _literal(f"{' '.join(quoted.name.split())}: {cut}")
+
+
+def _literal(text: str) -> str:
+    """Return text whose marks show as they are."""
+    return re.sub(r"([\\`*_\[\]~|])", r"\\\1", text).replace("<", "&lt;")

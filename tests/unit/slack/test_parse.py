@@ -1,0 +1,392 @@
+"""What single Slack events mean, beyond the recorded ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.base import DeleteEvent, EditEvent, MessageEvent, Quote
+from adapters.problems import Problem
+from adapters.slack.parse import Identity, Ignored, milliseconds, parse
+from tests.unit.slack.samples import ME, TS, callback, message, read
+
+
+def said(event: dict[str, Any], **more: Any) -> MessageEvent:
+    found = read(event, **more)
+    assert isinstance(found, MessageEvent)
+    return found
+
+
+def test_the_two_events_of_one_mention_meet_in_one_id() -> None:
+    """`message` and `app_mention` differ in event id, meet in (team, channel, ts, author) (slackapi/bolt-python#941)."""
+    first = said(message("<@UBOT> hi"), event_id="Ev1")
+    second = said({**message("<@UBOT> hi"), "type": "app_mention", "channel_type": None}, event_id="Ev2")
+
+    assert first.dedupe_ids[0] != second.dedupe_ids[0]
+    assert first.dedupe_ids[1] == second.dedupe_ids[1]
+    assert (first.room, first.thread, first.text) == (second.room, second.thread, second.text)
+
+
+def test_a_retry_has_the_same_ids() -> None:
+    """Slack sends the same event id again; nothing else of the delivery counts (vercel/chat#667)."""
+    assert said(message(), event_id="Ev1").dedupe_ids == said(message(), event_id="Ev1").dedupe_ids
+
+
+def test_messages_of_two_channels_differ_though_their_ts_is_the_same() -> None:
+    """`ts` is unique in its channel only."""
+    assert not {*said(message(), event_id="").dedupe_ids} & {*said(message(channel="C2"), event_id="").dedupe_ids}
+
+
+@pytest.mark.parametrize(
+    ("fields", "thread"),
+    [
+        ({"text": "<@UBOT> hi"}, TS),
+        ({"text": "hi <@UBOT>"}, TS),
+        ({"text": "hi"}, None),
+        ({"text": "<@UBOT> hi", "thread_ts": "1600000000.000001"}, "1600000000.000001"),
+        ({"text": "hi", "thread_ts": "1600000000.000001"}, "1600000000.000001"),
+        ({"text": "<@UBOT> hi", "channel": "D1", "channel_type": "im"}, None),
+        ({"text": "hi", "channel": "D1", "channel_type": "im", "thread_ts": "1600000000.000001"}, "1600000000.000001"),
+        ({"text": "<@UBOT> hi", "channel_type": "mpim"}, TS),
+        ({"text": "<@UBOT> hi", "thread_ts": ""}, TS),
+    ],
+    ids=["mention", "inside", "talk", "in-thread", "follow-up", "dm", "dm-thread", "mpim", "empty-thread"],
+)
+def test_a_mention_begins_a_thread_and_its_follow_ups_share_it(fields: dict[str, Any], thread: str | None) -> None:
+    """A top-level mention takes its own ts, as the answers to it will (openclaw/openclaw#23103)."""
+    assert thread == said(message(**fields)).thread
+
+
+def test_without_reply_in_thread_the_open_channel_is_the_conversation() -> None:
+    assert said(message("<@UBOT> hi"), reply_in_thread=False).thread is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "chat_type"),
+    [
+        ({"channel_type": "im", "channel": "D1"}, "private"),
+        ({"channel_type": "im", "channel": "C1"}, "private"),
+        ({"channel_type": None, "channel": "D1"}, "private"),
+        ({"channel_type": "mpim", "channel": "G1"}, "group"),
+        ({"channel_type": "group", "channel": "C1"}, "group"),
+        ({"channel_type": None, "channel": "C1"}, "group"),
+    ],
+)
+def test_only_a_direct_message_is_private(fields: dict[str, Any], chat_type: str) -> None:
+    """`app_mention` has no channel type; the id's first letter tells then."""
+    assert chat_type == said(message(**fields)).chat_type
+
+
+@pytest.mark.parametrize(
+    ("text", "mentioned", "heard"),
+    [
+        ("<@UBOT> hi", True, "hi"),
+        ("  <@UBOT>, hi", True, "hi"),
+        ("<@UBOT>：你好", True, "你好"),
+        ("<@UBOT|clew> hi", True, "hi"),
+        ("hi <@UBOT> there", True, "hi <@UBOT> there"),
+        ("<@UBOT> ask <@UBOT>", True, "ask <@UBOT>"),
+        ("`<@UBOT>` hi", False, "`<@UBOT>` hi"),
+        ("```\n<@UBOT>\n``` hi", False, "```\n<@UBOT>\n``` hi"),
+        ("<@UBOTHER> hi", False, "<@UBOTHER> hi"),
+        ("@clew hi", False, "@clew hi"),
+    ],
+)
+def test_a_mention_is_our_own_account_outside_code(text: str, mentioned: bool, heard: str) -> None:
+    """Anywhere in the text; only the leading one is an address and goes. (A12: what others are asked is not our business.)"""
+    event = said(message(text))
+
+    assert mentioned == event.mentions_bot
+    assert heard == event.text
+
+
+def test_who_writes_an_account_id_out_has_not_mentioned_us() -> None:
+    """What is escaped in the payload was typed; it becomes no token by being unescaped."""
+    assert not said(message("&lt;@UBOT&gt; hi")).mentions_bot
+
+
+def test_app_mention_is_believed_whatever_the_text_looks_like() -> None:
+    assert said({**message("hi there"), "type": "app_mention"}).mentions_bot
+
+
+def test_an_answer_in_a_thread_that_the_bot_began_is_a_reply_to_it() -> None:
+    event = said(message(thread_ts="1600000000.000001", parent_user_id="UBOT"))
+
+    assert event.reply_to_bot
+    assert event.in_reply_to == "1600000000.000001"
+
+
+def test_the_root_of_a_thread_replies_to_nothing() -> None:
+    """Once it has replies, a root carries its own ts as `thread_ts`."""
+    assert said(message(thread_ts=TS)).in_reply_to is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "rule"),
+    [
+        ({"user": "UBOT"}, "own"),
+        ({"user": None, "bot_id": "BBOT"}, "own"),
+        ({"user": "UOTHER", "bot_id": "BOTHER", "app_id": "A1"}, "own"),
+        ({"user": "UOTHER", "bot_profile": {"app_id": "A1"}}, "own"),
+        ({"user": "USLACK"}, "system"),
+        ({"user": "USLACKBOT"}, "system"),
+        ({"user": None}, "no_sender"),
+        ({"subtype": "channel_join"}, "service"),
+        ({"subtype": "invented_tomorrow"}, "service"),
+        ({"user": None, "message": {"user": "U1"}}, "service"),
+    ],
+    ids=str,
+)
+def test_what_nobody_said_to_us_is_ignored_by_a_rule(fields: dict[str, Any], rule: str) -> None:
+    """Own messages also as seen through another workspace (slackapi/bolt-python#946); subtypes by allow-list."""
+    assert Ignored(rule) == read(message(**fields))
+
+
+@pytest.mark.parametrize("subtype", ["file_share", "me_message", "thread_broadcast", "bot_message", ""])
+def test_what_somebody_said_is_read_whatever_its_subtype(subtype: str) -> None:
+    """A filter on "has a subtype" would drop files and /me."""
+    assert "hello" == said(message(subtype=subtype)).text
+
+
+@pytest.mark.parametrize(
+    "fields", [{"bot_id": "B2"}, {"bot_profile": {"name": "x"}}, {"subtype": "bot_message", "username": "x"}]
+)
+def test_other_programs_are_marked_as_such(fields: dict[str, Any]) -> None:
+    """Modern bots post without a subtype; policy about them is the gateway's (slackapi/bolt-python#307)."""
+    assert said(message(**fields)).sender.is_bot
+
+
+def test_a_bot_without_account_is_known_by_its_bot_id_and_name() -> None:
+    sender = said(message(user=None, bot_id="B2", bot_profile={"name": "Jira"})).sender
+
+    assert ("T1.B2", "Jira") == (sender.user, sender.name)
+
+
+@pytest.mark.parametrize(
+    ("fields", "outer", "user"),
+    [
+        ({}, {}, "T1.U1"),
+        ({"team": "T2"}, {}, "T2.U1"),
+        ({"user_team": "T2"}, {"is_ext_shared_channel": True}, "T2.U1"),
+        ({"user_team": "E2", "source_team": "T2"}, {"is_ext_shared_channel": True}, "T2.U1"),
+        ({"user_team": "E2", "source_team": "E2"}, {"is_ext_shared_channel": True}, "E2.U1"),
+        ({"user_team": "E2"}, {}, "T1.U1"),
+        ({"team": None}, {"team_id": "T3"}, "T3.U1"),
+        ({"team": None}, {"team_id": None}, "T1.U1"),
+    ],
+)
+def test_a_person_belongs_to_the_workspace_he_comes_from(
+    fields: dict[str, Any], outer: dict[str, Any], user: str
+) -> None:
+    """A stranger in a shared channel gets none of the host's rights (slackapi/bolt-python#767); equal accounts of two
+    workspaces stay two."""
+    assert user == said(message(**fields), **outer).sender.user
+
+
+@pytest.mark.parametrize(
+    "outer",
+    [
+        {"authorizations": [{"team_id": "T2", "user_id": "UBOT2", "is_bot": True}]},
+        {"authorizations": [], "context_team_id": "T2"},
+    ],
+)
+def test_an_event_for_another_installation_of_the_app_is_not_ours(outer: dict[str, Any]) -> None:
+    """One app in two workspaces gets both workspaces' events at one URL."""
+    assert Ignored("other_installation") == read(message(), **outer)
+
+
+@pytest.mark.parametrize("outer", [{"authorizations": []}, {"authorizations": [], "context_team_id": "T1"}])
+def test_an_event_that_names_no_other_installation_is_ours(outer: dict[str, Any]) -> None:
+    assert isinstance(read(message(), **outer), MessageEvent)
+
+
+def changed(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "message", "subtype": "message_changed", "hidden": True, "channel": "C1", "channel_type": "channel",
+        "ts": "1700000099.000000", "message": after, "previous_message": before,
+    }  # fmt: skip
+
+
+EDITED = {"edited": {"user": "U1", "ts": "1700000050.000000"}}
+
+
+def test_an_edit_brings_the_new_text() -> None:
+    event = read(changed(message("old"), message("new", **EDITED)))
+
+    assert isinstance(event, EditEvent)
+    assert ("new", TS, "T1.U1") == (event.text, event.message_id, event.sender.user)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (message("same"), message("same", **EDITED)),
+        (message("a"), message("b")),
+        (message("a", **EDITED), message("b", **EDITED)),
+        (message("same"), message("same", reply_count=3)),
+    ],
+    ids=["same-text", "unfurl", "edited-before", "reply-counter"],
+)
+def test_what_nobody_edited_is_no_edit(before: dict[str, Any], after: dict[str, Any]) -> None:
+    """Link previews and reply counters change a message too (openclaw/openclaw#28834)."""
+    assert Ignored("phantom_edit") == read(changed(before, after))
+
+
+def test_own_edits_are_not_heard() -> None:
+    """A reply shown by editing comes back at every step (openclaw/openclaw#25495)."""
+    assert Ignored("own") == read(changed(message("a", user="UBOT"), message("b", user="UBOT", **EDITED)))
+
+
+def test_two_edits_of_one_message_are_two_events_and_each_is_one() -> None:
+    later = {"edited": {"user": "U1", "ts": "1700000060.000000"}}
+    ids = [
+        read(changed(message("old"), message(text, **edited)), event_id="")
+        for text, edited in (("new", EDITED), ("newer", later), ("newer", later))
+    ]
+    first, second, again = [event.dedupe_ids for event in ids if isinstance(event, EditEvent)]
+
+    assert first != second
+    assert second == again
+
+
+def test_a_deletion_names_the_message_that_is_gone() -> None:
+    """Also that of a thread's root, which leaves a tombstone; both are one event."""
+    fields = {"channel": "C1", "channel_type": "channel", "previous_message": message("x"), "type": "message"}
+    gone = read(
+        {**fields, "subtype": "message_deleted", "deleted_ts": TS, "event_ts": "1700000090.000000"}, event_id=""
+    )
+    tombstone = read(changed(message("x"), {"subtype": "tombstone", "ts": TS, "user": "USLACKBOT"}), event_id="")
+
+    assert isinstance(gone, DeleteEvent)
+    assert isinstance(tombstone, DeleteEvent)
+    assert (TS, "T1.U1") == (gone.message_id, gone.sender.user)
+    assert gone.dedupe_ids == tombstone.dedupe_ids
+
+
+@pytest.mark.parametrize("fields", [{"previous_message": None}, {"previous_message": message(user="UBOT")}])
+def test_a_deletion_of_what_we_never_heard_is_ignored(fields: dict[str, Any]) -> None:
+    gone = {"type": "message", "subtype": "message_deleted", "channel": "C1", "deleted_ts": TS, **fields}
+
+    assert isinstance(read(gone), Ignored)
+
+
+def test_a_shared_message_is_what_is_quoted() -> None:
+    """A forwarded message is an attachment; a question about it may be empty of words."""
+    shared = {"is_share": True, "is_msg_unfurl": True, "author_id": "U9", "text": "the &lt;plan&gt;"}
+    event = said(message("", attachments=[shared]))
+
+    assert Quote(name="<@U9>", text="the <plan>") == event.quote
+    assert event.text == ""
+
+
+def test_a_reply_that_was_also_sent_to_the_channel_quotes_its_root() -> None:
+    root = {"user": "U9", "text": "When?", "ts": "1600000000.000001"}
+    event = said(message(subtype="thread_broadcast", thread_ts="1600000000.000001", root=root))
+
+    assert Quote(name="<@U9>", text="When?") == event.quote
+
+
+def test_a_slash_command_is_its_text_said_to_us() -> None:
+    form = {
+        "command": "/clew-new", "text": "a &amp; b <@U9|zoe>", "team_id": "T1", "user_id": "U1",
+        "channel_id": "C1", "trigger_id": "1.2.x",
+    }  # fmt: skip
+    event = parse(form, channel="acme", me=ME, slash_prefix="clew-")
+
+    assert isinstance(event, MessageEvent)
+    assert ("/new a & b <@U9>", "T1.U1", "group", None) == (
+        event.text,
+        event.sender.user,
+        event.chat_type,
+        event.thread,
+    )
+    assert event.mentions_bot
+
+
+def test_a_slash_command_clicked_once_is_one_however_often_it_comes() -> None:
+    form = {"command": "/new", "team_id": "T1", "user_id": "U1", "channel_id": "D1", "trigger_id": "1.2.x"}
+    first, again = parse(form, channel="acme", me=ME), parse(form, channel="acme", me=ME)
+    other = parse({**form, "trigger_id": "1.3.x"}, channel="acme", me=ME)
+
+    assert isinstance(first, MessageEvent)
+    assert isinstance(again, MessageEvent)
+    assert isinstance(other, MessageEvent)
+    assert first.dedupe_ids == again.dedupe_ids
+    assert first.dedupe_ids != other.dedupe_ids
+    assert "private" == first.chat_type
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        callback({}) | {"event": None},
+        callback({}) | {"event": []},
+        callback(message(channel=None)),
+        callback(message(ts=None)),
+        callback(message(channel="C\x00")),
+        callback(message(user="U\u2028")),
+        {"command": "/new", "team_id": "T1", "user_id": "U1", "channel_id": "C1"},
+    ],
+)
+def test_what_cannot_come_from_slack_is_refused_by_its_field(payload: dict[str, Any]) -> None:
+    """slackapi/slack-api-docs#27: no KeyError for what is missing."""
+    with pytest.raises(Problem) as refused:
+        parse(payload, channel="acme", me=ME)
+
+    assert 400 == refused.value.status
+
+
+@pytest.mark.parametrize(
+    ("payload", "rule"),
+    [
+        ({"type": "app_rate_limited", "minute_rate_limited": 1}, "rate_limited"),
+        ({"type": "block_actions", "trigger_id": "1"}, "interaction"),
+        ({"type": "ssl_check"}, "unused"),
+        (callback({"type": "reaction_added", "user": "U1"}), "unused"),
+        (callback({"type": "invented_tomorrow"}), "unused"),
+    ],
+)
+def test_whatever_else_slack_sends_is_ignored_by_a_rule(payload: dict[str, Any], rule: str) -> None:
+    """Bolt answers unknown events with 404, and Slack sends them again."""
+    assert Ignored(rule) == parse(payload, channel="acme", me=ME)
+
+
+@pytest.mark.parametrize(
+    ("ts", "expected"),
+    [("1700000000.240800", 1700000000240), ("1.000000", 1000), ("", None), ("1700000000", None), ("nan.000000", None)],
+)
+def test_a_timestamp_is_read_without_becoming_a_float(ts: str, expected: int | None) -> None:
+    assert expected == milliseconds(ts)
+
+
+def test_a_text_keeps_no_character_that_stores_refuse() -> None:
+    assert "ab" == said(message("a\x00b")).text
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+_FIELDS = (
+    "subtype", "user", "bot_id", "text", "blocks", "attachments", "files", "message", "previous_message", "thread_ts",
+    "channel", "ts", "bot_profile", "user_profile", "root", "edited", "team", "deleted_ts", "channel_type",
+)  # fmt: skip
+
+
+@given(
+    fields=st.dictionaries(st.sampled_from(_FIELDS), _JSON),
+    subtype=st.sampled_from(["", "message_changed", "message_deleted"]),
+)
+def test_no_shape_of_an_event_trips_the_parser(fields: dict[str, Any], subtype: str) -> None:
+    """Whatever stands in a field: an event, a rule, or a refusal that names the field."""
+    event = {**message(), "subtype": subtype, **fields}
+    found: object
+    try:
+        found = parse(callback(event), channel="acme", me=Identity(team="T1", user="UBOT", bot="", name=""))
+    except Problem as problem:
+        found = problem
+    assert not isinstance(found, Problem) or found.status == 400
