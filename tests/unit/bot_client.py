@@ -1,10 +1,12 @@
-"""The real python-telegram-bot client, pointed at the local platform."""
+"""The real python-telegram-bot client, pointed at the local platform; and a call without any client."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
+import aiohttp
 from telegram import Bot
 from telegram.request import HTTPXRequest
 
@@ -31,3 +33,10 @@ async def client(
     )
     async with bot:
         yield bot
+
+
+async def post(tg: Telegram, method: str, *, token: str | None = None, **kwargs: Any) -> tuple[int, Any]:
+    """Call without any client library; returns the status and the answer's JSON."""
+    url = f"{tg.url}/bot{token or tg.bot.token}/{method}"
+    async with aiohttp.ClientSession(trust_env=False) as session, session.post(url, **kwargs) as response:
+        return response.status, await response.json()

@@ -12,7 +12,7 @@ from telegram.error import BadRequest, Conflict, InvalidToken, NetworkError, Ret
 
 from tests.emulators.telegram import faults
 from tests.emulators.telegram.emulator import Telegram, telegram
-from tests.unit.bot_client import client
+from tests.unit.bot_client import client, post
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*retry_after:telegram.warnings.PTBDeprecationWarning")
 
@@ -21,13 +21,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*retry_after:telegram.warnings.
 async def tg() -> AsyncIterator[Telegram]:
     async with telegram() as tg:
         yield tg
-
-
-async def post(tg: Telegram, method: str, *, token: str | None = None, **kwargs: Any) -> tuple[int, Any]:
-    """Call without any client library."""
-    url = f"{tg.url}/bot{token or tg.bot.token}/{method}"
-    async with aiohttp.ClientSession(trust_env=False) as session, session.post(url, **kwargs) as response:
-        return response.status, await response.json()
 
 
 @pytest.mark.parametrize("base", ["/bot", "/bot{token}"])

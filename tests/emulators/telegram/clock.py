@@ -58,8 +58,13 @@ class LoopClock:
 
 async def within(clock: Clock, seconds: float, work: Coroutine[Any, Any, T]) -> T:
     """Return what the work gives; raises `TimeoutError` after `seconds` of the clock, the work cancelled."""
+    due = clock.now() + seconds  # from now, however late the alarm gets to run
+
+    async def until_due() -> None:
+        await clock.sleep(due - clock.now())
+
     worker = asyncio.ensure_future(work)
-    alarm = asyncio.ensure_future(clock.sleep(seconds))
+    alarm = asyncio.ensure_future(until_due())
     try:
         await asyncio.wait({worker, alarm}, return_when=asyncio.FIRST_COMPLETED)
         if worker.done():

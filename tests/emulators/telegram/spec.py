@@ -59,7 +59,9 @@ def checked(method: str, raw: Mapping[str, Any]) -> dict[str, Any]:
             )
     values = {name: _value(raw[name], fields[name]["types"], name) for name in raw if raw[name] is not None}
     for name, field in fields.items():
-        if field["required"] and values.get(name) in (None, ""):
+        if field["required"] and values.get(name) in (
+            (None,) if name == "url" else (None, "")
+        ):  # setWebhook "" removes it
             raise bad_request(_TEXTS_OF_MISSING.get(name, f'parameter "{name}" is required'))
     return values
 

@@ -99,12 +99,17 @@ class Updates:
             self._ended[self._poll] = why
             self._bell.ring()
 
+    async def polled(self, *, timeout_s: float = 10.0) -> None:
+        """Return once a poll waits for something to happen. Raises `TimeoutError` after real seconds."""
+        await self._bell.until(lambda: self._poll is not None, timeout_s=timeout_s)
+
     async def poll(self, *, offset: int, limit: int, timeout_s: float) -> list[dict[str, Any]]:
         """`getUpdates`: confirm what is below `offset`, then return what is there as soon as something is."""
         if self.pushed:
             raise conflict(_WEBHOOK_ACTIVE)
         self.end_poll(_OTHER_POLLER)
         mine = self._poll = object()
+        self._bell.ring()
         try:
             await within(self._clock, timeout_s, self._bell.until(lambda: mine in self._ended or self._read(offset)))
         except TimeoutError:
