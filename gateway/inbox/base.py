@@ -149,6 +149,17 @@ class Chunk(msgspec.Struct, frozen=True, kw_only=True):
     shown: str | None = None  # the message that this chunk replaces
 
 
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a waiting chunk goes instead: queue and address as in a `Reply`."""
+
+    queue: str
+    address: bytes
+
+
+Redirect = Callable[[bytes], Target | None]
+"""Given a waiting chunk's address, says where it goes instead; None: it stays. Must answer at once, from any thread."""
+
+
 class Stats(msgspec.Struct, frozen=True, kw_only=True):
     """Numbers for metrics and readiness."""
 
@@ -207,6 +218,11 @@ class Inbox(Protocol):
     async def release(self, claim: Claim, *, hand_over: bool = False) -> bool:
         """Give the lane up. False: an event came meanwhile and the lane is still ours; look again. `hand_over` gives it up
         with what waits in it, for another owner to claim at once (the gateway stops). True also for a lane not ours."""
+        ...
+
+    async def move(self, claim: Claim, *, to: str) -> None:
+        """Put what waits in a held lane into lane `to`, among what waits there in order of acceptance: the lane's scope has
+        come to be known by another name. What of it has begun begins again there."""
         ...
 
     async def changed(self, after: int) -> int:
@@ -268,6 +284,11 @@ class Outbox(Protocol):
         stays as it is, due at that time. It must answer at once, and is called where the caller runs.
 
         The caller owns the chunk until it says how it went; the four verbs below do nothing (False) for any other."""
+        ...
+
+    async def redirect(self, channel: str, redirect: Redirect) -> None:
+        """Send a channel's waiting chunks to where it says, in order with what waits there (a room got another id).
+        A queue that is being sent from keeps what it has, and gets nothing: who sends from it knows the way."""
         ...
 
     async def next_due_ms(self) -> int | None:

@@ -16,9 +16,10 @@ from psycopg_pool import AsyncConnectionPool
 
 from gateway.errors import StoreBusy
 from gateway.inbox import postgres_events as events
+from gateway.inbox import postgres_moves as moves
 from gateway.inbox import postgres_outbox as outbox
 from gateway.inbox import postgres_subjects as subject_events
-from gateway.inbox.base import Accepted, Chunk, Claim, Event, NewEvent, Outcome, Reply, Stats
+from gateway.inbox.base import Accepted, Chunk, Claim, Event, NewEvent, Outcome, Redirect, Reply, Stats
 from gateway.inbox.batch import RETRY_AFTER_S, GroupCommit
 from gateway.inbox.changes import Changes
 from gateway.inbox.postgres_accept import Arrival, accept
@@ -141,6 +142,11 @@ class PostgresInbox:
     async def release(self, claim: Claim, *, hand_over: bool = False) -> bool:
         return await self._release(Release(claim, hand_over))
 
+    async def move(self, claim: Claim, *, to: str) -> None:
+        async with self._connection() as db:
+            await moves.move_messages(db, claim, to=to, owner=self._member.id)
+        self._changed()
+
     async def changed(self, after: int) -> int:
         return await self._changes.wait(after)
 
@@ -191,6 +197,11 @@ class PostgresInbox:
             return []
         async with self._connection() as db:
             return await outbox.take_due(db, now_ms=now_ms, limit=limit, owner=self._member.id, not_before=not_before)
+
+    async def redirect(self, channel: str, redirect: Redirect) -> None:
+        async with self._connection() as db:
+            await moves.move_chunks(db, channel, redirect)
+        self._changed()
 
     async def next_due_ms(self) -> int | None:
         async with self._connection() as db:

@@ -17,8 +17,9 @@ from typing import TypeVar
 
 from gateway.errors import LeaseLost, StoreBusy
 from gateway.inbox import sqlite_events as events
+from gateway.inbox import sqlite_moves as moves
 from gateway.inbox import sqlite_outbox as outbox
-from gateway.inbox.base import Accepted, Chunk, Claim, Event, NewEvent, Outcome, Reply, Stats
+from gateway.inbox.base import Accepted, Chunk, Claim, Event, NewEvent, Outcome, Redirect, Reply, Stats
 from gateway.inbox.batch import RETRY_AFTER_S
 from gateway.inbox.changes import Changes
 from gateway.inbox.local import LocalLanes
@@ -116,6 +117,16 @@ class SqliteInbox:
             self._changes.ring()
         return released
 
+    async def move(self, claim: Claim, *, to: str) -> None:
+        def moved(messages: list[tuple[int, bool]]) -> None:
+            self._lanes.ended((event_id for event_id, _ in messages), lane=claim.lane)
+            for event_id, started in messages:
+                self._lanes.arrived(event_id, lane=to, started=started)
+            self._changes.ring()
+
+        work = self._fenced(claim.lane, claim.fence, lambda db: moves.move_messages(db, claim.lane, to=to))
+        await self._file.write(work, moved)
+
     async def changed(self, after: int) -> int:
         return await self._changes.wait(after)
 
@@ -173,6 +184,10 @@ class SqliteInbox:
                 return outbox.take(db, now, owner=self._file.run)
 
             return await self._file.write(taken)
+
+    async def redirect(self, channel: str, redirect: Redirect) -> None:
+        async with self._taking:
+            await self._file.write(lambda db: moves.move_chunks(db, channel, redirect), lambda _: self._changes.ring())
 
     async def next_due_ms(self) -> int | None:
         return self._file.read(outbox.next_due_ms)

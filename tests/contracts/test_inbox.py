@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.contracts.inbox import AcceptContract, LaneContract
+from tests.contracts.moves import LaneMoveContract, RedirectContract
 from tests.contracts.outbox import OutboxContract
 from tests.contracts.pacing import PacingContract
 from tests.contracts.queue_failures import CrashContract, PurgeContract
@@ -51,6 +52,14 @@ class TestOutbox(OutboxContract):
 
 class TestPacing(PacingContract):
     """What waits for its budget, and what shows a reply while it is made."""
+
+
+class TestLaneMove(LaneMoveContract):
+    """Messages that go to another lane."""
+
+
+class TestRedirect(RedirectContract):
+    """Chunks that go to another room."""
 
 
 class TestCrash(CrashContract):

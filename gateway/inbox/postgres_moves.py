@@ -1,0 +1,71 @@
+"""What moves on PostgreSQL: waiting messages to another lane, waiting chunks to another room. Rare, so one by one. Locks as in
+`postgres_events`: lanes by name, queues by name."""
+
+from __future__ import annotations
+
+from gateway.inbox.base import Claim, Redirect
+from gateway.inbox.postgres_events import HELD, Connection, held, lost
+from gateway.inbox.rows import LIVE, WAITING, storable
+
+_MESSAGES = f"lane = %(lane)s AND {WAITING} AND kind = 'message'"
+_TARGET = f"""
+INSERT INTO inbox_lanes (lane, since_ms) SELECT %(to)s, coalesce(min(accepted_ms), 0) FROM inbox_events WHERE {_MESSAGES}
+ON CONFLICT (lane) DO UPDATE SET since_ms = 0 WHERE false"""
+
+
+async def move_messages(db: Connection, claim: Claim, *, to: str, owner: int) -> None:
+    """Put what waits in a held lane into another. Raises `LeaseLost`."""
+    parameters = {**held([claim]), "owner": owner, "lane": claim.lane, "to": to}
+    async with db.transaction():
+        if to < claim.lane:
+            await db.execute(_TARGET, parameters)
+        cursor = await db.execute(f"WITH {HELD} SELECT lane FROM held", parameters)
+        if await cursor.fetchone() is None:
+            raise lost(claim.lane, claim.fence)
+        if to > claim.lane:
+            await db.execute(_TARGET, parameters)
+        await db.execute(f"UPDATE inbox_events SET lane = %(to)s WHERE {_MESSAGES}", parameters)
+
+
+async def move_chunks(db: Connection, channel: str, redirect: Redirect) -> None:
+    """Do what `Outbox.redirect` promises."""
+    async with db.transaction():
+        cursor = await db.execute(
+            f"SELECT DISTINCT queue, address FROM outbox_chunks WHERE channel = %s AND {LIVE}", (channel,)
+        )
+        targets = [
+            (queue, address, storable(target.queue), target.address)
+            for queue, address in await cursor.fetchall()
+            if (target := redirect(address)) is not None
+        ]
+        free = await _locked(db, {name for queue, _, to, _ in targets for name in (queue, to)})
+        for queue, address, to, new_address in targets:
+            if {queue, to} <= free:
+                await db.execute(
+                    f"UPDATE outbox_chunks SET queue = %s, address = %b WHERE queue = %s AND address = %b AND {LIVE}",
+                    (to, new_address, queue, address),
+                )
+        await _due_again(db, sorted(free))
+
+
+async def _locked(db: Connection, queues: set[str]) -> set[str]:
+    """Lock the queues' rows, made where they are missing; return those that nobody sends from."""
+    names = sorted(queues, key=str.encode)
+    await db.execute(
+        "INSERT INTO outbox_queues (queue, due_ms) SELECT queue, 0 FROM unnest(%s::text[]) AS q (queue)"
+        ' ORDER BY queue COLLATE "C" ON CONFLICT (queue) DO UPDATE SET due_ms = 0 WHERE false',
+        (names,),
+    )
+    # A statement of its own: the one above may have waited for whoever has just begun to send.
+    cursor = await db.execute(
+        "SELECT queue FROM outbox_queues q WHERE queue = ANY(%s::text[]) AND owner IS NULL AND NOT EXISTS ("
+        f"SELECT 1 FROM outbox_chunks c WHERE c.queue = q.queue AND c.{LIVE} AND state = 'sending')",
+        (names,),
+    )
+    return {queue for (queue,) in await cursor.fetchall()}
+
+
+async def _due_again(db: Connection, queues: list[str]) -> None:
+    head = f"(SELECT due_ms FROM outbox_chunks c WHERE c.queue = q.queue AND c.{LIVE} ORDER BY id LIMIT 1)"
+    await db.execute(f"DELETE FROM outbox_queues q WHERE queue = ANY(%s::text[]) AND {head} IS NULL", (queues,))
+    await db.execute(f"UPDATE outbox_queues q SET due_ms = {head} WHERE queue = ANY(%s::text[])", (queues,))

@@ -1,0 +1,53 @@
+"""What moves on SQLite: waiting messages to another lane, waiting chunks to another room. Each function runs inside a
+transaction that its caller commits."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from gateway.inbox.base import Redirect
+from gateway.inbox.rows import LIVE, WAITING, storable
+
+_MESSAGES = f"lane = ? AND {WAITING} AND kind = 'message'"
+_SENT_FROM = f"""SELECT 1 FROM outbox_queues q WHERE queue = ? AND (owner IS NOT NULL
+  OR EXISTS (SELECT 1 FROM outbox_chunks c WHERE c.queue = q.queue AND {LIVE} AND state = 'sending'))"""
+
+
+def move_messages(db: sqlite3.Connection, lane: str, *, to: str) -> list[tuple[int, bool]]:
+    """Put what waits in one lane into another; return the ids in order of acceptance, each with whether it had begun."""
+    rows = db.execute(f"SELECT id, state FROM inbox_events WHERE {_MESSAGES} ORDER BY seq", (lane,)).fetchall()
+    db.execute(f"UPDATE inbox_events SET lane = ? WHERE {_MESSAGES}", (to, lane))
+    return [(event_id, state == "running") for event_id, state in rows]
+
+
+def move_chunks(db: sqlite3.Connection, channel: str, redirect: Redirect) -> None:
+    """Do what `Outbox.redirect` promises."""
+    places = db.execute(
+        f"SELECT DISTINCT queue, address FROM outbox_chunks WHERE channel = ? AND {LIVE}", (channel,)
+    ).fetchall()
+    for queue, address in places:
+        target = redirect(address)
+        if target is None:
+            continue
+        to = storable(target.queue)
+        if any(db.execute(_SENT_FROM, (name,)).fetchone() for name in (queue, to)):
+            continue
+        db.execute(
+            f"UPDATE outbox_chunks SET queue = ?, address = ? WHERE queue = ? AND address = ? AND {LIVE}",
+            (to, target.address, queue, address),
+        )
+        for name in (queue, to):
+            _due_again(db, name)
+
+
+def _due_again(db: sqlite3.Connection, queue: str) -> None:
+    head = db.execute(
+        f"SELECT due_ms FROM outbox_chunks WHERE queue = ? AND {LIVE} ORDER BY id LIMIT 1", (queue,)
+    ).fetchone()
+    if head is None:
+        db.execute("DELETE FROM outbox_queues WHERE queue = ?", (queue,))
+    else:
+        db.execute(
+            "INSERT INTO outbox_queues (queue, due_ms) VALUES (?, ?) ON CONFLICT DO UPDATE SET due_ms = excluded.due_ms",
+            (queue, head[0]),
+        )
