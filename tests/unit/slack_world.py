@@ -44,18 +44,25 @@ class Listener:
     statuses: list[int] = field(default_factory=list)  # of the next answers; then 200
     headers: dict[str, str] = field(default_factory=dict)
     go_on: asyncio.Event = field(default_factory=asyncio.Event)
-    came: asyncio.Event = field(default_factory=asyncio.Event)
+    _came: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     async def handle(self, request: web.Request) -> web.Response:
         raw = await request.read()
         form = request.content_type == "application/x-www-form-urlencoded"
         body = dict(await request.post()) if form else await request.json()
         self.received.append(Received(dict(request.headers), raw, body))
-        self.came.set()
+        async with self._came:
+            self._came.notify_all()
         if body.get("type") == "url_verification":
             return web.json_response({"challenge": body["challenge"]})
         await self.go_on.wait()
         return web.Response(status=self.statuses.pop(0) if self.statuses else 200, headers=self.headers)
+
+    async def holding(self, count: int) -> list[Received]:
+        """Return what came, oldest first, once there is so much."""
+        async with asyncio.timeout(10), self._came:
+            await self._came.wait_for(lambda: len(self.received) >= count)
+        return self.received
 
     @property
     def events(self) -> list[dict[str, Any]]:

@@ -90,7 +90,7 @@ class Channel:
     archived: bool = False
     unfurled: list[str] = field(default_factory=list)  # addresses Slack fetched, because a message let it
     ephemerals: list[tuple[str, Message]] = field(default_factory=list)  # who alone saw it, and what
-    _messages: dict[str, Message] = field(default_factory=dict)
+    _messages: dict[str, Message] = field(default_factory=dict)  # oldest first, as each new ts is the latest
     _statuses: dict[str, tuple[str, float]] = field(default_factory=dict)
     _last: tuple[int, int] = (0, 0)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -110,8 +110,7 @@ class Channel:
 
     def messages(self, thread: str | None = None) -> list[Message]:
         """Return what stands here now, oldest first; with `thread` its root and replies."""
-        kept = sorted(self._messages.values(), key=lambda message: message.order)
-        return kept if thread is None else [one for one in kept if thread in (one.ts, one.thread_ts)]
+        return [one for one in self._messages.values() if thread is None or thread in (one.ts, one.thread_ts)]
 
     def find(self, ts: str) -> Message | None:
         return self._messages.get(ts)

@@ -79,12 +79,18 @@ class Pusher:
     ack_s: float = 3.0
     retry_after_s: tuple[float, ...] = (0.0, 60.0, 300.0)
     in_order: bool = True
-    _tasks: set[asyncio.Future[Any]] = field(default_factory=set)
+    _events: set[asyncio.Future[None]] = field(default_factory=set)
+    _tries: set[asyncio.Future[None]] = field(
+        default_factory=set
+    )  # some outlive their event, waiting for a late answer
+    _asleep: int = 0  # events that wait for their next try
+    _moved: asyncio.Event = field(default_factory=asyncio.Event)
     _turns: dict[tuple[str, str], asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
 
     def event(self, app: App, payload: Json, *, chain: str) -> None:
         """Deliver an event until it is acknowledged or the schedule has run out."""
-        owned(self._tasks, self._with_retries(app, payload, chain=chain), name="slack event")
+        task = owned(self._events, self._with_retries(app, payload, chain=chain), name="slack event")
+        task.add_done_callback(lambda _: self._moved.set())
 
     async def again(self, app: App, payload: Json, *, attempt: int = 1, reason: str = "http_timeout") -> Delivery:
         """Deliver an event once more, whatever came of it before."""
@@ -97,19 +103,33 @@ class Pusher:
         delivery = Delivery(kind=kind, payload=payload)
         return await self._try(app, delivery, url=url, body=body, content_type=content_type)
 
-    async def settled(self, timeout_s: float = 10.0) -> None:
-        """Return when every event is acknowledged or given up; AssertionError after `timeout_s` real seconds."""
+    async def settled(self, timeout_s: float = 10.0, *, late: bool = False) -> None:
+        """Return when every event is acknowledged or given up, with `late` when late answers have come in too; AssertionError
+        after `timeout_s` real seconds."""
         try:
             async with asyncio.timeout(timeout_s):
-                while self._tasks:
-                    await asyncio.wait(set(self._tasks))
+                while busy := {*self._events, *(self._tries if late else ())}:
+                    await asyncio.wait(busy)
         except TimeoutError:
-            raise AssertionError(f"{len(self._tasks)} deliveries are not settled within {timeout_s} s") from None
+            raise AssertionError(f"{len(self._events)} events are not settled within {timeout_s} s") from None
+
+    async def resting(self, timeout_s: float = 10.0) -> None:
+        """Return when no try is under way: what is not acknowledged yet waits for its time to come again."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                while len(self._events) > self._asleep:
+                    self._moved.clear()
+                    await self._moved.wait()
+        except TimeoutError:
+            raise AssertionError(
+                f"{len(self._events) - self._asleep} tries are not over within {timeout_s} s"
+            ) from None
 
     async def close(self) -> None:
-        for task in self._tasks:
+        tasks = [*self._events, *self._tries]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _with_retries(self, app: App, payload: Json, *, chain: str) -> None:
         delivery = Delivery(kind="events_api", payload=payload)
@@ -124,8 +144,17 @@ class Pusher:
         for number, wait_s in enumerate(self.retry_after_s, 1):
             if delivery.acked or delivery.headers.get("X-Slack-No-Retry") == "1":
                 return
-            await self.slack.clock.sleep(wait_s)
+            if wait_s:
+                await self._sleep(wait_s)
             delivery = await self.again(app, payload, attempt=number, reason=delivery.failed or "unknown_error")
+
+    async def _sleep(self, wait_s: float) -> None:
+        self._asleep += 1
+        self._moved.set()
+        try:
+            await self.slack.clock.sleep(wait_s)
+        finally:
+            self._asleep -= 1
 
     async def _try(
         self,
@@ -142,7 +171,7 @@ class Pusher:
             sending = app.sockets.deliver(delivery)
         else:
             sending = self._post(app, delivery, url or app.events_url, body or encoded(delivery.payload), content_type)
-        work = owned(self._tasks, sending, name="slack delivery")
+        work = owned(self._tries, sending, name="slack delivery")
         try:
             await within(self.slack.clock, self.ack_s, work)
         except TimeoutError:
