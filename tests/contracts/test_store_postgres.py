@@ -40,7 +40,7 @@ from tests.contracts.store import (
     window,
     wish,
 )
-from tests.services import Postgres, running_postgres
+from tests.services import Postgres, running_postgres, silent_server
 
 
 def store_on(url: str, *, pool_size: int = 4, timeout_s: float = 5) -> PostgresStore:
@@ -144,6 +144,36 @@ class TestFailure:
             await _until_stored(store, scope.id, said("goes on", 2), turn_id=2)
 
             assert "goes on" == (await window(store, scope.id))[-1]
+
+    async def test_a_lost_connection_is_replaced_beside_a_silent_one(
+        self, postgres_url: str, column: PostgresColumn
+    ) -> None:
+        """Whoever meets a dead connection is given a new one; nobody asks the idle ones first how they are."""
+        async with store_on(postgres_url, pool_size=2, timeout_s=5) as store:
+            scope = await opened(store)
+            await asyncio.gather(*(put(store, scope.id, said(f"m{n}", n), turn_id=n) for n in range(2)))
+            for n in (2, 3):  # one after the other, by the one connection and the other
+                await put(store, scope.id, said(f"m{n}", n), turn_id=n)
+            # The pool hands out what has rested longest.
+            (next_one,), (other,) = await column.sql(
+                "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                " AND backend_type = 'client backend' ORDER BY state_change"
+            )
+            os.kill(other, signal.SIGSTOP)
+            try:
+                await column.sql(f"SELECT pg_terminate_backend({next_one})")
+                call = asyncio.create_task(put(store, scope.id, said("goes on", 9), turn_id=9))
+                await asyncio.wait([call], timeout=4)
+                assert call.done()
+            finally:
+                os.kill(other, signal.SIGCONT)
+            assert ["goes on"] == [message.text for message in await call]
+
+    async def test_a_server_that_never_says_a_word_is_told_at_the_start(self) -> None:
+        """Whatever takes the connection and does not speak is given up in time."""
+        with silent_server() as port, pytest.raises(StoreUnavailable):
+            async with asyncio.timeout(30), store_on(f"postgresql://clew@127.0.0.1:{port}/clew", timeout_s=0.5):
+                pass
 
     async def test_a_reader_changes_nothing(self, postgres_url: str) -> None:
         """A store opened for reading makes no schema, and the server refuses its writes."""
