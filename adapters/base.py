@@ -140,7 +140,10 @@ class Intake(Protocol):
         """Store the event, durably, and return its turn; only then may the platform be acknowledged.
 
         A known dedupe id returns the turn it met, with `duplicate` set. `fingerprint` is a digest of what was sent:
-        the same dedupe id with another one raises `adapters.errors.Conflict`. Raises `Overloaded` (with
+        the same dedupe id with another one raises `adapters.errors.Conflict`. None: the ids are the platform's own, and
+        two events may tell of one message, each with a dedupe id of its own and one that they share. They make one turn,
+        whichever comes first, and whether or not they agree; it is answered if one of them asks for that. An edit or
+        deletion names its message's room, thread and id; it may come before its message. Raises `Overloaded` (with
         `retry_after_s`) when it can't be stored now.
         """
         ...

@@ -15,6 +15,11 @@ from config.channels.base import RoomSettings, Trigger
 Action = Literal["answer", "observe", "ignore", "refuse", "apply"]
 
 
+UNHEARD = ("not_addressed", "observe", "empty", "too_long")
+"""Rules by which a message was not answered because nothing in it asked for that. Where a platform tells of one message twice,
+the other telling may show that it does (openclaw/openclaw#34859)."""
+
+
 class Verdict(msgspec.Struct, frozen=True):
     """What happens to an event. `rule` always names what decided.
 

@@ -234,6 +234,10 @@ async def run(
         streams = ProcessStreams(first_id=now_ms() * 1000)  # no stream has a thousand events a millisecond
         people = People(store)
         memory = Memory(store, tokenizers=tokenizers)
+
+        def ended(channel: str, outcome: str, rule: str) -> None:
+            metrics.turn_ended(channel=channel, agent="", outcome=outcome, rule=rule)
+
         intake = Intake(
             inbox=queues,
             outbox=queues,
@@ -245,9 +249,7 @@ async def run(
             configuration=lambda: live.configuration,
             act=lambda event: control.act(event),
             arrived=lambda event: lanes.arrived(event),
-            ended_at_once=lambda channel, outcome, rule: metrics.turn_ended(
-                channel=channel, agent="", outcome=outcome, rule=rule
-            ),
+            ended_at_once=ended,
             delivered=lambda channel, seconds: metrics.delivered(seconds, channel=channel),
             poll_s=settings.queue.poll_s,
         )
@@ -280,6 +282,8 @@ async def run(
             lanes=lanes,
             configuration=lambda: live.configuration,
             settled=intake.settled,
+            ended=ended,
+            retry_s=settings.queue.poll_s,
         )
         delivery = Delivery(
             queues,
@@ -326,6 +330,7 @@ async def run(
             lasting = [
                 tasks.create_task(follow_settings(tasks), name="settings"),
                 tasks.create_task(retention.run(), name="retention"),
+                tasks.create_task(control.run(), name="edits"),
             ]
             answering = tasks.create_task(lanes.run(), name="lanes")
             sending = tasks.create_task(delivery.run(), name="delivery")

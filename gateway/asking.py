@@ -84,8 +84,8 @@ class Asking:
     async def ask(
         self, turn: Running, head: Route, draft: Draft, *, lent: Lent, caller: Caller, room: RoomSettings
     ) -> bool:
-        """Fill the draft. False: the turn was interrupted and begins again. A stopped turn has what there was so far, marked,
-        or no text. Raises `AgentFault` when no agent gave an answer."""
+        """Fill the draft. False: the turn was interrupted and begins again. One that was stopped, or whose message is gone,
+        has what there was so far, marked, or no text. Raises `AgentFault` when no agent gave an answer."""
         answer = asyncio.ensure_future(self._with_fallback(turn, head, draft, lent=lent, caller=caller, room=room))
         halted = asyncio.ensure_future(turn.halted.wait())
         try:

@@ -19,7 +19,8 @@ from adapters.base import TERMINAL, InboundEvent, MessageEvent, StreamEvent, Tur
 from adapters.errors import Conflict, Overloaded, UnknownTurn
 from config.channels.base import RoomSettings
 from config.loader import Configuration
-from gateway.admission import Verdict, admit
+from gateway.admission import UNHEARD, Verdict, admit
+from gateway.amending import subject_of
 from gateway.commands import parse_command
 from gateway.errors import StoreBusy
 from gateway.hot.base import RateLimits, Streams
@@ -87,7 +88,7 @@ class Intake:
 
     async def _accept(self, event: InboundEvent, fingerprint: str | None) -> TurnView:
         new, lane, verdict = await self._decide(event, fingerprint)
-        fresh = False
+        fresh = False  # stored now, or a sibling's row revived
         try:
             accepted = await self._inbox.accept(new, lane=lane, dedupe_ids=event.dedupe_ids)
             fresh = accepted.verdict == "accepted"
@@ -103,7 +104,9 @@ class Intake:
             stored = await self._inbox.event(stored.id) or stored
         if stored.outcome is not None and (fresh or pending):
             self._ended_at_once(event.channel, stored.outcome.state, stored.outcome.rule or verdict.rule)
-        elif fresh:
+        elif fresh and stored.kind == "message":
+            if stored.id != new.id:
+                self._streams.begin([stored.id])  # the revived sibling's has ended
             self._arrived(stored)
         return msgspec.structs.replace(await self._view(stored), token=stored.token, duplicate=not fresh)
 
@@ -130,6 +133,8 @@ class Intake:
             fingerprint=fingerprint,
             now_ms=now_ms(),
             outcome=Outcome(state="ignored", rule=verdict.rule) if verdict.action == "ignore" else None,
+            subject=subject_of(event),
+            revives=UNHEARD if fingerprint is None else (),
         )
         return new, await self._lane(routed, settings, verdict), verdict
 

@@ -19,7 +19,8 @@ from memory.errors import Fenced
 logger = logging.getLogger(__name__)
 
 BusyMode = Literal["collect", "queue", "interrupt"]
-HaltReason = Literal["stopped", "interrupted"]
+HaltReason = Literal["stopped", "withdrawn", "interrupted"]
+_WEIGHT: dict[HaltReason | None, int] = {None: 0, "interrupted": 1, "withdrawn": 2, "stopped": 3}
 Ending = Literal["ended", "interrupted", "broke"]
 """How a run of a turn ended; after the last two its events are still there."""
 
@@ -45,15 +46,14 @@ class Running:
     events: tuple[Event, ...]
     attempts: int  # starts before this one that broke off; beginnings cut short by their own speaker don't count
     reason: HaltReason | None = None
-    halted_by: int = 0  # the event that asked for it
     halted: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def halt(self, reason: HaltReason, *, by: int) -> None:
-        """Ask the turn to end early, for event `by`; a wish to stop outweighs an interruption."""
-        if self.reason != "stopped":
+    def halt(self, reason: HaltReason) -> None:
+        """Ask the turn to end early. `interrupted`: it begins again, with what is there then. `withdrawn`: what it answers is
+        gone. `stopped`: its speaker wants no more of it. The later of these outweigh the earlier."""
+        if _WEIGHT[reason] > _WEIGHT[self.reason]:
             self.reason = reason
-            self.halted_by = by
-            self.halted.set()
+        self.halted.set()
 
 
 def next_turn(
@@ -128,7 +128,13 @@ class Lanes:
         rule = self._gathering(head)
         wanted = rule.busy == "interrupt" and not rule.alone and len(turn.events) < rule.most
         if wanted and _joins(event, head, rule, self._gathering):
-            turn.halt("interrupted", by=event.id)
+            turn.halt("interrupted")
+
+    def withdrawn(self, event: Event) -> None:
+        """Cut short the turn that answers a message which is gone; one that answers others too begins again with those."""
+        turn = self._running.get(event.lane)
+        if turn is not None and event.id in {answered.id for answered in turn.events}:
+            turn.halt("withdrawn" if len(turn.events) == 1 else "interrupted")
 
     @property
     def busy(self) -> int:

@@ -17,6 +17,7 @@ from adapters.base import Adapter, MessageEvent
 from config.channels.base import RoomSettings
 from gateway import logs
 from gateway.agent import Caller
+from gateway.amending import DELETED, amended
 from gateway.asking import Asking, Draft
 from gateway.commands import parse_command
 from gateway.errors import AgentFault
@@ -94,7 +95,12 @@ class Responder:
         ids = [event.id for event in turn.events]
         started = await self._inbox.start(ids, turn_id=turn.turn_id, lane=turn.claim.lane, fence=turn.claim.fence)
         if len(started) < len(ids):
-            return  # one of them ended since it was read: the lane looks again, and the attempt was none
+            turn.reason = "interrupted"  # one of them was withdrawn since it was read: this start was none
+            return
+        routes = await self._as_amended(turn, routes)
+        if not routes:
+            return
+        ids = [event.id for event in turn.events]
         if turn.attempts > self._live.configuration.settings.queue.attempts:
             # Not even the notice could be stored: end it without, or it would come back for ever.
             text = notice("gave_up", routes[0].language)
@@ -123,8 +129,22 @@ class Responder:
         if reply.state != "replied":
             self._settled([_ended(event, reply) for event in turn.events], reply.text)
         self._note(turn, routes[0], outgoing)
-        if turn.reason == "stopped":
-            await self._end_waiting(turn)
+
+    async def _as_amended(self, turn: Running, routes: list[Route]) -> list[Route]:
+        """Return the routes as edits have left them since they were stored. A message that was deleted ends and leaves the
+        turn. Asked once the turn has begun: an edit that comes later finds it running, and goes to memory."""
+        subjects = [event.subject for event in turn.events if event.subject is not None]
+        about = await self._inbox.amendments(subjects) if subjects else []
+        if not about:
+            return routes
+        pairs = [
+            (event, amended(route, [said for said in about if said.subject == event.subject]))
+            for event, route in zip(turn.events, routes, strict=True)
+        ]
+        if gone := [event for event, route in pairs if route is None]:
+            await self._end(turn, gone, DELETED)
+        turn.events = tuple(event for event, route in pairs if route is not None)
+        return [route for _, route in pairs if route is not None]
 
     async def _outgoing(self, turn: Running, routes: list[Route]) -> Outgoing | None:
         """Decide what the turn needs: a notice, a command's answer or the agent's. None: it begins again."""
@@ -137,7 +157,7 @@ class Responder:
             return _refusal(head, room)
         if head.agent not in self._live.agents():
             return _failure("agent_missing", notice("agent_missing", head.language, agent=head.agent))
-        command = parse_command(_message(head).text)
+        command = parse_command(_message(head).text) if len(routes) == 1 else None
         if command is None:
             return await self._answer(turn, routes)
         if command.name == "new" and command.argument:
@@ -177,11 +197,13 @@ class Responder:
                 return await self._failed(turn, head, draft, fault)
         return await self._kept(turn, head, draft)
 
-    async def _kept(self, turn: Running, head: Route, draft: Draft) -> Outgoing:
-        """Store the answer as far as it came."""
+    async def _kept(self, turn: Running, head: Route, draft: Draft) -> Outgoing | None:
+        """Store the answer as far as it came. None: to a message that is gone none was begun; the next look ends it."""
         session = draft.prepared.session_id
         if not draft.text:
             await self._memory.record(draft.prepared, notes=("stopped before the first word",))
+            if turn.reason == "withdrawn":
+                return None
             return _failure("stopped", notice("stopped", head.language), session=session)
         reply = draft.reply()
         await self._memory.append(draft.prepared, reply, fence=turn.claim.fence)
@@ -194,13 +216,6 @@ class Responder:
             self._streams.reset([event.id for event in turn.events])
         text = notice(fault.code if fault.code in NOTICES else "agent_failed", head.language)
         return _failure(fault.code, text, session=draft.prepared.session_id)
-
-    async def _end_waiting(self, turn: Running) -> None:
-        """`/stop` is meant for all that its speaker had said before it, also what had not begun."""
-        waiting = await self._inbox.waiting(turn.claim.lane)
-        meant = [event for event in waiting if event.speaker == turn.speaker and event.id < turn.halted_by]
-        if meant:
-            await self._end(turn, meant, Outcome(state="ignored", rule="stopped"))
 
     async def _end(self, turn: Running, events: Sequence[Event], outcome: Outcome) -> None:
         """End events that get no reply, in sight."""

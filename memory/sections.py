@@ -163,8 +163,13 @@ def _carried(loaded: Loaded, labels: Labels, names: dict[str, str]) -> _Source:
 
 
 def _observed(loaded: Loaded, labels: Labels, names: dict[str, str], *, most: int) -> _Source:
+    answered = {
+        row.event_id for row in (*loaded.window, *loaded.appended)
+    }  # told twice, and at first not as a question
     items = [
-        _Item(id=row.id, text=f"[{names[row.user]}]: {_line(row.text)}", version=row.version) for row in loaded.observed
+        _Item(id=row.id, text=f"[{names[row.user]}]: {_line(row.text)}", version=row.version)
+        for row in loaded.observed
+        if row.event_id not in answered
     ]
     return _Source(name="observed", label=labels.observed, items=items, most=most, cut=labels.cut)
 

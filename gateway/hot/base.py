@@ -12,7 +12,8 @@ class Streams(Protocol):
     """Replies while they are made, followed by any number of readers. Every turn that runs ends with one `close`."""
 
     def begin(self, event_ids: Sequence[int]) -> None:
-        """Start (or, at another attempt, restart) the stream of a turn; all its events' ids lead to it."""
+        """Start (or, at another attempt, restart) the stream of a turn; all its events' ids lead to it. One that was closed is
+        open again."""
         ...
 
     def delta(self, event_ids: Sequence[int], text: str) -> None:

@@ -80,6 +80,10 @@ class ProcessStreams:
     def begin(self, event_ids: Sequence[int]) -> None:
         for event_id in event_ids:
             stream = self._stream(event_id)
+            if stream.closed:
+                stream.closed = False
+                stream.events.clear()
+                self._finished.remove(event_id)
             if stream.text:
                 stream.text = ""
                 stream.push("reset", _text(""))

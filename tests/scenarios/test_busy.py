@@ -178,12 +178,12 @@ async def test_stop_keeps_what_was_said_so_far(command: str, language: Language,
 
 
 async def test_stop_is_for_ones_own_turn_only(world: Stage) -> None:
-    """Bob's /stop does not touch Ada's answer; Ada's own ends it, and Bob's waiting message is answered
-    (openclaw#106483)."""
+    """Cyd's /stop touches neither Ada's answer nor Bob's message that waits behind it; Ada's own ends hers, and Bob is
+    answered (openclaw#106483)."""
     room = Talk(world, "collect", "whose")
     await room.begin("my question", "ada")
     bob = await room.say("and mine", "bob")
-    refused = await room.say("/stop", "bob")
+    refused = await room.say("/stop", "cyd")
     accepted = await room.say("/stop", "ada")
 
     ended = await room.ended()
@@ -193,6 +193,27 @@ async def test_stop_is_for_ones_own_turn_only(world: Stage) -> None:
     assert "First words\n\n(stopped)" == ended[0]["reply"]["text"]
     assert ("answered", "re: [Bob]: and mine") == (ended[1]["status"], ended[1]["reply"]["text"])
     assert bob["turn"] == ended[1]["turn"]
+
+
+async def test_stop_reaches_what_waits_behind_another_speaker(world: Stage) -> None:
+    """Bob takes back, while Ada is answered, what he has asked: both of his questions end, his later one is answered, and
+    Ada's answer goes on."""
+    room = Talk(world, "collect", "behind")
+    await room.begin("my question", "ada")
+    for text, sender in (("mine", "bob"), ("hers", "cyd"), ("mine too 还有这个", "bob")):
+        await room.say(text, sender)
+    stop = await room.say("/停止", "bob")
+    await room.say("another one", "bob")
+
+    ada, first, cyd, second, stopped, later = await room.end()
+
+    assert (STORY, "re: [Cyd]: hers", "re: [Bob]: another one") == (
+        ada["reply"]["text"], cyd["reply"]["text"], later["reply"]["text"],
+    )  # fmt: skip
+    assert [("ignored", "stopped")] * 2 == [(turn["status"], turn["rule"]) for turn in (first, second)]
+    assert ("applied", "stop") == (stop["status"], stop["rule"]) == (stopped["status"], stopped["rule"])
+    assert 3 == len(room.prompts)
+    assert not [text for prompt in room.prompts for text in users(prompt) if "mine" in text]
 
 
 async def test_stop_before_the_first_word(world: Stage) -> None:

@@ -59,7 +59,7 @@ def inputs(window: list[Message], appended: list[Message], **fields: Any) -> Inp
 def observed(id: int, text: str, **fields: Any) -> Observed:
     """Return a background message of Zed's; `fields` replace."""
     defaults: dict[str, Any] = {
-        "id": id, "scope_id": 1, "event_id": id, "user": "U9", "speaker_name": "Zed", "text": text,
+        "id": id, "scope_id": 1, "event_id": 1_000 + id, "user": "U9", "speaker_name": "Zed", "text": text,
         "tokens": estimate(text), "created_ms": NOW,
     }  # fmt: skip
     return Observed(**(defaults | fields))

@@ -319,7 +319,7 @@ async def test_interruptions_stay_excused_when_a_later_start_breaks(inbox: Sqlit
         seen.append((turn.attempts, numbers(turn.events)))
         if len(seen) <= 2:
             ids.append(await put(inbox, "l"))
-            turn.halt("interrupted", by=ids[-1])
+            turn.halt("interrupted")
         if len(seen) == 3:
             ids.append(await put(inbox, "l"))
             raise RuntimeError("broken")
@@ -336,11 +336,12 @@ async def test_interruptions_stay_excused_when_a_later_start_breaks(inbox: Sqlit
 async def test_stop_outweighs_interruption(inbox: SqliteInbox) -> None:
     """Whoever says stop means it, whatever else was said before or after."""
     turn = Running(claim=None, turn_id=1, speaker="a", events=(), attempts=0)  # type: ignore[arg-type]
-    turn.halt("interrupted", by=2)
-    turn.halt("stopped", by=3)
-    turn.halt("interrupted", by=4)
+    turn.halt("interrupted")
+    turn.halt("withdrawn")
+    turn.halt("stopped")
+    turn.halt("interrupted")
 
-    assert ("stopped", 3) == (turn.reason, turn.halted_by)
+    assert "stopped" == turn.reason
 
 
 async def test_draining_finishes_what_runs_and_hands_over_the_rest(inbox: SqliteInbox) -> None:

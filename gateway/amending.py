@@ -1,0 +1,42 @@
+"""What edits and deletions make of a message that has not begun, or has not even come. Pure.
+
+They are stored as control events beside their message and found by it (`Inbox.amendments`). Whoever begins a message looks at
+them after it has begun; whoever applies one looks at its message after the edit is stored. So one of the two sees the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from adapters.base import DeleteEvent, EditEvent, InboundEvent, MessageEvent
+from gateway.inbox.base import Event, Outcome
+from gateway.routing import Route, decode
+
+DELETED = Outcome(state="ignored", rule="deleted_before_answer")
+
+
+def subject_of(event: InboundEvent) -> str:
+    """Return the name, within its channel, of the message that the event is or is about."""
+    return f"{len(event.room)}:{event.room}:{event.message_id}"
+
+
+def amended(route: Route, about: Sequence[Event]) -> Route | None:
+    """Return the route of a message as what was said about it, oldest first, has left it; None: it was deleted.
+
+    Only its text changes. Where it is answered, by whom and behind what was decided when it came; and what was no command
+    among other messages becomes none (NousResearch/hermes-agent#81183 shows what comes of edited commands).
+    """
+    message = route.event
+    for event in about:
+        try:
+            said = decode(event.body).event
+        except msgspec.DecodeError:
+            continue  # it has ended `unreadable`, in sight
+        match said:
+            case DeleteEvent():
+                return None
+            case EditEvent(text=text) if isinstance(message, MessageEvent):
+                message = msgspec.structs.replace(message, text=text)
+    return route if message is route.event else msgspec.structs.replace(route, event=message)
