@@ -81,7 +81,7 @@ class Chat:
     draft: Draft | None = None
     action: Action | None = None
     last_bot: Bot | None = None
-    last_id: int = 0
+    last_id: int = 1  # a room's first message is its creation; as a topic's id, 1 is General's
 
     # What stands there
 

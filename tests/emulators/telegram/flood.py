@@ -50,13 +50,16 @@ class Flood:
     def admit(self, bot: Bot, method: str, chat_id: object, *, now: float) -> None:
         """Count a call; raises 429, and records the violation, where it comes too soon."""
         scope = scope_of(bot, method, chat_id)
-        if now < self._held.get(scope, 0.0) - self.leeway_s:
-            self.violate("retry_after", scope, f"{method} came {self._held[scope] - now:.2f} s too early")
-            raise too_many(max(1, math.ceil(self._held[scope] - now)))
-        if chat_id is None or not counted(method):
+        counts = chat_id is not None and counted(method)
+        for place in (scope, bot.username) if counts else (scope,):
+            left = self._held.get(place, 0.0) - now
+            if left > self.leeway_s:
+                self.violate("retry_after", place, f"{method} came {left:.2f} s too early")
+                raise too_many(max(1, math.ceil(left)))
+        if not counts:
             return
         private = not str(chat_id).startswith(("-", "@"))
-        for place, limit in ((scope, self.private if private else self.group), (f"{bot.username}", self.overall)):
+        for place, limit in ((scope, self.private if private else self.group), (bot.username, self.overall)):
             if limit is not None:
                 self._count(place, limit, method, now)
 

@@ -93,6 +93,8 @@ class _Markdown:
             self._close(
                 {"type": "pre", "language": argument} if argument else {"type": "code" if top == "code" else "pre"}
             )
+        elif char == "`":
+            self._begin("code", 1)
         else:
             self._take(char, 1)
 
@@ -141,7 +143,7 @@ class _Markdown:
         url = label
         if self.source.startswith("(", self.at):
             begin = self.at + 1
-            match = re.compile(r"(?:\\[\x01-\x7e]|[^)\\]|\\)*?\)", re.DOTALL).match(self.source, begin)
+            match = re.compile(r"(?>\\[\x01-\x7e]|[^)])*\)").match(self.source, begin)
             if match is None:
                 what = "a URL" if kind == "text_link" else "a custom emoji URL"
                 raise _cannot(f"Can't find end of {what} at byte offset {_bytes(self.source[:begin])}")

@@ -106,7 +106,7 @@ async def set_message_reaction(world: World, bot: Bot, params: dict[str, Any]) -
     wanted = params.get("reaction", [])
     if len(wanted) > 1:
         raise bad_request("REACTIONS_TOO_MANY")
-    if any(reaction.get("emoji", "👍") not in REACTIONS for reaction in wanted):
+    if any(reaction.get("emoji") not in REACTIONS for reaction in wanted):  # custom ones are not for bots
         raise bad_request("REACTION_INVALID")
     message.reactions[bot.id] = wanted
     world.bell.ring()
