@@ -75,7 +75,7 @@ class QueueSettings(Section):
         1, gt=0, description="Seconds before the second try; doubles each time, up to five minutes."
     )
     throttled_s: float = Field(
-        900,
+        3600,
         gt=0,
         description="Seconds a platform may keep asking to wait with one chunk before it is given up as dead.",
     )

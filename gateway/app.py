@@ -50,6 +50,7 @@ from gateway.intake import Intake
 from gateway.lanes import Gathering, Lanes
 from gateway.live import Live, MadeAgent
 from gateway.metrics import Metrics
+from gateway.pacing import Pacing
 from gateway.people import People
 from gateway.replies import Commands
 from gateway.responder import Responder
@@ -219,6 +220,7 @@ async def run(
     instance = settings.server.instance
     ids = Ids(random.randrange(1024) if instance is None else instance)  # noqa: S311  # a number, not a secret
     metrics = Metrics(version=VERSION)
+    pacing = Pacing()
     tokenizers, guesses = Tokenizers(), ProcessRateLimits()
     async with opened(settings, ids=ids) as storage:
         store, queues = storage.store, storage.queues
@@ -288,12 +290,15 @@ async def run(
         delivery = Delivery(
             queues,
             queues,
-            live.adapter,
+            live,
             intake.ended,
-            send_s=settings.queue.send_s,
-            attempts=settings.queue.send_attempts,
-            first_wait_s=settings.queue.send_wait_s,
+            pacing=pacing,
+            send_s=queue.send_s,
+            attempts=queue.send_attempts,
+            first_wait_s=queue.send_wait_s,
+            throttled_s=queue.throttled_s,
             counted=lambda channel, outcome: metrics.send_ended(channel=channel, outcome=outcome),
+            limited=lambda channel, seconds: metrics.rate_limited(seconds, who=channel),
         )
         health = Health(store=store, inbox=queues, live=live, timeout_s=settings.database.timeout_s)
         retention = Retention(

@@ -1,34 +1,33 @@
 """Replies on their way out: from the durable outbox to the platform, chunk by chunk, each with its receipt.
 
 The only owner of send retries. Serial per room and thread (the outbox hands out heads of queues only), side by side across
-them. An attempt is on record before the send; one whose end nobody saw is *unknown*, not failed, and is not repeated.
+them. What its channel or its budget can't take now waits as it stands. An attempt is on record before the send; one whose
+end nobody saw is *unknown*, not failed: looked up where the platform can tell, and else not repeated.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 
-import msgspec
-
-from adapters.base import Adapter, Address, Receipt
-from adapters.errors import Refused, SendFailed, Throttled, Unknown, Unreachable
+from adapters.errors import Moved, Refused, SendFailed, Throttled, Unreachable
 from gateway.errors import StoreBusy
 from gateway.inbox.base import Chunk, Inbox, Outbox
+from gateway.pacing import Pacing
+from gateway.sending import Channels, Down, Sending, address_of
+from gateway.waits import retry_wait_s
+from memory.errors import StoreUnavailable
 from memory.ids import now_ms
 
 logger = logging.getLogger(__name__)
 
-LONGEST_WAIT_S = 300.0
+THROTTLED_MOST = 10_000
+"""Chunks remembered as asked to wait; beyond that the oldest begin their time anew."""
 
-
-def retry_wait_s(attempt: int, *, first_s: float) -> float:
-    """Return the seconds to wait after the given failed attempt (1 for the first): doubling, at most five minutes.
-
-    With `first_s` 1: 1, 2, 4, 8, ... 256, 300, 300.
-    """
-    return min(first_s * 2.0 ** min(attempt - 1, 30), LONGEST_WAIT_S)
+Record = Callable[[], Awaitable[bool | None]]
+"""The write that says how an attempt went. False from it: the turn goes on."""
 
 
 class Delivery:
@@ -38,27 +37,40 @@ class Delivery:
         self,
         outbox: Outbox,
         inbox: Inbox,
-        adapter: Callable[[str], Adapter | None],
+        channels: Channels,
         ended: Callable[[int], Awaitable[None]],
         *,
+        pacing: Pacing,
         send_s: float,
         attempts: int,
         first_wait_s: float,
+        throttled_s: float,
+        moved: Callable[[str, str, str], Awaitable[None]] | None = None,
         most: int = 100,
         counted: Callable[[str, str], None] = lambda channel, outcome: None,
+        limited: Callable[[str, float], None] = lambda channel, seconds: None,
+        clock_ms: Callable[[], int] = now_ms,
     ) -> None:
-        """`adapter` finds a channel by name (None: no longer configured); `ended` is told each turn that has reached its
-        end; `counted` hears (channel, outcome) of every send. At most `most` sends at once."""
+        """`ended` is told each turn that has reached its end; `moved` carries a room over to another id: (channel, old, new);
+        None: what was meant for the old id is given up.
+        At most `most` sends at once; a chunk its platform won't have for `throttled_s` is given up. `counted` hears (channel,
+        outcome) of every send, `limited` (channel, seconds) of every wait that was asked for."""
         self._outbox = outbox
         self._inbox = inbox
-        self._adapter = adapter
+        self._pacing = pacing
+        self._sending = Sending(channels, pacing, send_s=send_s, now_ms=clock_ms)
+        self._channels = channels
         self._ended = ended
-        self._send_s = send_s
+        self._moved = moved
         self._attempts = attempts
         self._first_wait_s = first_wait_s
+        self._throttled_s = throttled_s
+        self._throttled_since: OrderedDict[int, float] = OrderedDict()
         self._most = most
         self._counted = counted
-        self._sending = 0
+        self._limited = limited
+        self._now_ms = clock_ms
+        self._busy = 0
         self._draining = asyncio.Event()
         self._wake = asyncio.Event()
 
@@ -71,11 +83,11 @@ class Delivery:
         seen = 0
         async with asyncio.TaskGroup() as sends:
             while True:
-                draining, free = self._draining.is_set(), self._most - self._sending
+                draining, free = self._draining.is_set(), self._most - self._busy
                 try:
-                    chunks = await self._outbox.due(now_ms=now_ms(), limit=free) if free else []
+                    chunks = await self._due(free) if free > 0 else []
                     # With all hands full the next look is when a send has ended, however long something has been due.
-                    due_ms = await self._outbox.next_due_ms() if free and not chunks else None
+                    due_ms = await self._outbox.next_due_ms() if free > 0 and not chunks else None
                 except StoreBusy:
                     logger.warning("outbox unavailable", exc_info=True)
                     if draining:
@@ -83,12 +95,15 @@ class Delivery:
                     await self._pause()
                     continue
                 for chunk in chunks:
-                    self._sending += 1
+                    self._busy += 1
                     sends.create_task(self._deliver(chunk), name=f"send {chunk.turn_id}.{chunk.index}")
-                if draining and not chunks and not self._sending:
+                if draining and not chunks and not self._busy:
                     return
                 if not chunks:
                     seen = await self._rest(seen, due_ms)
+
+    async def _due(self, limit: int) -> list[Chunk]:
+        return await self._outbox.due(now_ms=self._now_ms(), limit=limit, not_before=self._sending.not_before)
 
     async def _rest(self, seen: int, due_ms: int | None) -> int:
         """Wait until something may be due, a send has ended or the end has come; return the number of the last change."""
@@ -96,7 +111,7 @@ class Delivery:
         others = [asyncio.ensure_future(self._wake.wait())]
         if not self._draining.is_set():
             others.append(asyncio.ensure_future(self._draining.wait()))
-        timeout = None if due_ms is None else max(due_ms - now_ms(), 1) / 1000
+        timeout = None if due_ms is None else max(due_ms - self._now_ms(), 1) / 1000
         try:
             await asyncio.wait([change, *others], timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
             self._wake.clear()
@@ -112,20 +127,20 @@ class Delivery:
     async def _deliver(self, chunk: Chunk) -> None:
         try:
             record = await self._attempt(chunk)
-            while True:
+            while record is not None:
                 try:
                     ended = await record()
                     break
-                except StoreBusy:
+                except (StoreBusy, StoreUnavailable):
                     # What happened is known and must not be forgotten: the send would be labelled unknown for nothing.
                     logger.warning("receipt not stored yet", exc_info=True, extra={"turn": chunk.turn_id})
                     await self._pause()
                     if self._draining.is_set():
                         return
-            if ended is not False:
+            if record is not None and ended is not False:
                 await self._ended(chunk.turn_id)
         finally:
-            self._sending -= 1
+            self._busy -= 1
             self._wake.set()
 
     async def _pause(self) -> None:
@@ -135,59 +150,122 @@ class Delivery:
         except TimeoutError:
             return
 
-    async def _attempt(self, chunk: Chunk) -> Callable[[], Awaitable[bool | None]]:
-        """Send the chunk, or decide not to; return the write that records how it went. False from it: the turn goes on."""
-        adapter = self._adapter(chunk.channel)
-        if adapter is None:
+    async def _attempt(self, chunk: Chunk) -> Record | None:
+        """Send the chunk, or decide not to; return how it went. None: the end has come before that could be told."""
+        if self._channels.back_s(chunk.channel) is None:
             return self._dead(chunk, f"channel {chunk.channel!r} is not configured any more")
         if chunk.state == "unknown":
-            return self._unknown(chunk, "the gateway stopped while this was being sent")
+            return await self._looked_up(chunk, "the gateway stopped while this was being sent")
         try:
-            receipt = await self._send(adapter, chunk)
+            receipt = await self._sending.send(chunk)
+        except Down as fault:
+            return self._again(chunk, str(fault), wait_s=self._first_wait_s, outcome="held", counted=False)
         except Throttled as fault:
-            return self._again(chunk, str(fault), wait_s=fault.retry_after_s, outcome="throttled")
+            return self._held_back(chunk, fault)
+        except Moved as fault:
+            return self._follow(chunk, fault)
         except Unreachable as fault:
-            if chunk.attempts >= self._attempts:
-                return self._dead(chunk, f"{fault} ({chunk.attempts} attempts)")
-            wait_s = retry_wait_s(chunk.attempts, first_s=self._first_wait_s)
-            return self._again(chunk, str(fault), wait_s=wait_s, outcome="retried")
+            return self._retried(chunk, str(fault))
         except Refused as fault:
             return self._dead(chunk, str(fault))
         except SendFailed as fault:
-            return self._unknown(chunk, str(fault))
-        self._counted(chunk.channel, "sent")
-        return lambda: self._outbox.sent(chunk, message_id=receipt.message_id, now_ms=now_ms())
+            return await self._looked_up(chunk, str(fault))
+        return self._sent(chunk, receipt.message_id)
 
-    async def _send(self, adapter: Adapter, chunk: Chunk) -> Receipt:
-        address = msgspec.msgpack.decode(chunk.address, type=Address)
+    async def _looked_up(self, chunk: Chunk, error: str) -> Record | None:
+        """Find out what became of a send whose end nobody saw, as often as it would have been sent."""
+        if chunk.shown is not None:
+            # Putting a text into a message twice does no harm.
+            return self._unknown(chunk, error) if chunk.attempts >= self._attempts else self._retried(chunk, error)
+        if not self._sending.can_find(chunk):
+            return self._unknown(chunk, error)
+        for attempt in range(1, self._attempts + 1):
+            wait_s = retry_wait_s(attempt, first_s=self._first_wait_s)
+            try:
+                receipt = await self._sending.find(chunk)
+            except Throttled as fault:
+                wait_s = max(wait_s, fault.retry_after_s)
+            except SendFailed:
+                logger.debug("what became of a send can't be told yet", exc_info=True, extra={"turn": chunk.turn_id})
+            else:
+                return self._retried(chunk, error) if receipt is None else self._sent(chunk, receipt.message_id)
+            if await self._stood_aside(wait_s):
+                return None  # it is still on record as being sent, so it is looked up at the next start
+        return self._unknown(chunk, error)
+
+    async def _stood_aside(self, seconds: float) -> bool:
+        """Wait without taking a place from a send that can go on; True when the gateway ends meanwhile."""
+        self._busy -= 1
+        self._wake.set()
         try:
-            async with asyncio.timeout(self._send_s):
-                return await adapter.send(address, chunk.text, chunk_id=str(chunk.id))
-        except TimeoutError as exc:
-            raise Unknown(f"no receipt within {self._send_s:g} s") from exc
-        except SendFailed:
-            raise
-        except Exception as exc:
-            # A fault of the adapter's own: whether the platform has the message, nobody can tell.
-            logger.exception("send broke off", extra={"turn": chunk.turn_id, "channel": chunk.channel})
-            raise Unknown(f"{type(exc).__name__} while sending") from exc
+            async with asyncio.timeout(seconds):
+                await self._draining.wait()
+        except TimeoutError:
+            return False
+        else:
+            return True
+        finally:
+            self._busy += 1
 
-    def _again(self, chunk: Chunk, error: str, *, wait_s: float, outcome: str) -> Callable[[], Awaitable[bool]]:
+    def _sent(self, chunk: Chunk, message_id: str | None) -> Record:
+        self._settled(chunk, "sent")
+        return lambda: self._outbox.sent(chunk, message_id=message_id, now_ms=self._now_ms())
+
+    def _held_back(self, chunk: Chunk, fault: Throttled) -> Record:
+        """The scope that asked waits, all of it and nothing else. No try is lost, but the patience has an end."""
+        now, wait_s = asyncio.get_running_loop().time(), fault.retry_after_s
+        self._pacing.block(chunk.channel, fault.scope or chunk.queue, until=now + wait_s, now=now)
+        self._limited(chunk.channel, wait_s)
+        logger.warning(
+            "platform asks to wait", extra={"channel": chunk.channel, "scope": fault.scope, "seconds": round(wait_s, 3)}
+        )
+        since = self._throttled_since.setdefault(chunk.id, now)
+        if len(self._throttled_since) > THROTTLED_MOST:
+            self._throttled_since.popitem(last=False)
+        if now + wait_s - since > self._throttled_s:
+            return self._dead(chunk, f"{fault} (asked to wait for more than {self._throttled_s:g} s in all)")
+        return self._again(chunk, str(fault), wait_s=wait_s, outcome="throttled", counted=False)
+
+    def _follow(self, chunk: Chunk, fault: Moved) -> Record:
+        """Put the chunk back first, so that it moves along with all that waits for the room."""
+        moved, room = self._moved, fault.new_room
+        if moved is None or chunk.attempts >= self._attempts:
+            return self._dead(chunk, f"{fault}; the room is {room!r} now ({chunk.attempts} attempts)")
+        put_back = self._again(chunk, str(fault), wait_s=self._first_wait_s, outcome="moved")
+
+        async def record() -> bool | None:
+            ended = await put_back()
+            await moved(chunk.channel, address_of(chunk).room, room)
+            return ended
+
+        return record
+
+    def _retried(self, chunk: Chunk, error: str) -> Record:
+        if chunk.attempts >= self._attempts:
+            return self._dead(chunk, f"{error} ({chunk.attempts} attempts)")
+        wait_s = retry_wait_s(chunk.attempts, first_s=self._first_wait_s)
+        return self._again(chunk, error, wait_s=wait_s, outcome="retried")
+
+    def _again(self, chunk: Chunk, error: str, *, wait_s: float, outcome: str, counted: bool = True) -> Record:
         self._counted(chunk.channel, outcome)
-        due_ms = now_ms() + int(wait_s * 1000)
+        due_ms = self._now_ms() + int(wait_s * 1000)
 
         async def record() -> bool:
-            await self._outbox.retry(chunk, due_ms=due_ms, error=error)
+            await self._outbox.retry(chunk, due_ms=due_ms, error=error, counted=counted)
             return False
 
         return record
 
-    def _unknown(self, chunk: Chunk, error: str) -> Callable[[], Awaitable[bool]]:
-        self._counted(chunk.channel, "unknown")
+    def _unknown(self, chunk: Chunk, error: str) -> Record:
+        self._settled(chunk, "unknown")
         logger.warning("send unknown", extra={"turn": chunk.turn_id, "channel": chunk.channel, "reason": error})
-        return lambda: self._outbox.unknown(chunk, error=error, now_ms=now_ms())
+        return lambda: self._outbox.unknown(chunk, error=error, now_ms=self._now_ms())
 
-    def _dead(self, chunk: Chunk, error: str) -> Callable[[], Awaitable[None]]:
-        self._counted(chunk.channel, "dead")
+    def _dead(self, chunk: Chunk, error: str) -> Record:
+        self._settled(chunk, "dead")
         logger.error("send given up", extra={"turn": chunk.turn_id, "channel": chunk.channel, "reason": error})
-        return lambda: self._outbox.dead(chunk, error=error, now_ms=now_ms())
+        return lambda: self._outbox.dead(chunk, error=error, now_ms=self._now_ms())
+
+    def _settled(self, chunk: Chunk, outcome: str) -> None:
+        self._throttled_since.pop(chunk.id, None)
+        self._counted(chunk.channel, outcome)

@@ -101,9 +101,11 @@ class Live:
             yield adapter
 
     def back_s(self, name: str) -> float | None:
-        """Return the seconds after which to look again at a channel that does not run; None: no such channel."""
+        """Return 0 for a channel that runs, else the seconds after which to look at it again; None: no such channel."""
         channel = self._channels.get(name)
-        return channel.back_s if channel is not None else None
+        if channel is None:
+            return None
+        return 0.0 if channel.running else channel.back_s
 
     def channels(self) -> dict[str, str | None]:
         """Return every configured channel's name and why it does not run (None: it runs)."""

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from adapters.base import Address, Capabilities, Intake, Receipt
+from adapters.base import Adapter, Address, Capabilities, Intake, Receipt
 from adapters.errors import Refused, Throttled, Unknown, Unreachable
-from gateway.delivery import Delivery, retry_wait_s
+from gateway.delivery import Delivery
 from gateway.inbox.base import NewEvent, Outcome, Reply
 from gateway.inbox.sqlite import SqliteInbox
+from gateway.pacing import Pacing
+from gateway.waits import retry_wait_s
 from memory.ids import Ids, now_ms
 
 IDS = Ids(1)
@@ -51,6 +53,24 @@ class Platform:
         """Not asked here."""
 
 
+class One:
+    """A gateway with one channel, `c`, of that platform; None: none. `down_s` is how long it says it does not run."""
+
+    def __init__(self, platform: Adapter | None, *, down_s: float = 0.0) -> None:
+        self._platform = platform
+        self.down_s = down_s
+
+    def made(self, name: str) -> Adapter | None:
+        return self._platform
+
+    @contextmanager
+    def lent(self, name: str) -> Iterator[Adapter | None]:
+        yield None if self.down_s else self._platform
+
+    def back_s(self, name: str) -> float | None:
+        return None if self._platform is None else self.down_s
+
+
 @pytest.fixture
 async def box(tmp_path: Path) -> AsyncIterator[SqliteInbox]:
     async with open_box(tmp_path) as opened:
@@ -63,7 +83,7 @@ def open_box(folder: Path) -> SqliteInbox:
     )
 
 
-async def reply(box: SqliteInbox, room: str, text: str) -> int:
+async def reply(box: SqliteInbox, room: str, text: str, *, shown: str | None = None) -> int:
     """Put a reply into the outbox, as the responder does; return its turn."""
     id_ = IDS.next()
     lane = f"lane-{id_}"
@@ -85,13 +105,23 @@ async def reply(box: SqliteInbox, room: str, text: str) -> int:
             lane=lane,
             fence=claim.fence,
             now_ms=now_ms(),
+            shown=shown,
         )
     )
     return id_
 
 
 async def deliver(
-    box: SqliteInbox, platform: Platform | None, turns: list[int], *, attempts: int = 3, most: int = 50
+    box: SqliteInbox,
+    platform: Adapter | One | None,
+    turns: list[int],
+    *,
+    attempts: int = 3,
+    most: int = 50,
+    throttled_s: float = 60,
+    pacing: Pacing | None = None,
+    moved: Callable[[str, str, str], Awaitable[None]] | None = None,
+    counts: list[str] | None = None,
 ) -> dict[int, Outcome]:
     """Run a delivery until the turns have ended; return how."""
     ended: list[int] = []
@@ -103,7 +133,18 @@ async def deliver(
             all_ended.set()
 
     delivery = Delivery(
-        box, box, lambda name: platform, note, send_s=0.05, attempts=attempts, first_wait_s=0.01, most=most
+        box,
+        box,
+        platform if isinstance(platform, One) else One(platform),
+        note,
+        pacing=pacing or Pacing(),
+        moved=moved,
+        send_s=0.05,
+        attempts=attempts,
+        first_wait_s=0.01,
+        throttled_s=throttled_s,
+        most=most,
+        counted=lambda channel, outcome: counts.append(outcome) if counts is not None else None,
     )
     async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
         tasks.create_task(delivery.run())
@@ -179,7 +220,7 @@ async def test_a_refusal_is_final(box: SqliteInbox) -> None:
     outcomes = await deliver(box, platform, [gone, next_])
 
     assert "dead" == outcomes[gone].state
-    assert "chat not found" in str(outcomes[gone].message)
+    assert "chat not found" in str(outcomes[gone].reason)
     assert [("r", "3")] == platform.got
     assert 1 == platform.tried["r", "1"]
 
@@ -212,7 +253,7 @@ async def test_a_channel_that_is_gone_gives_a_dead_letter(box: SqliteInbox) -> N
     outcomes = await deliver(box, None, [turn])
 
     assert "dead" == outcomes[turn].state
-    assert "'c'" in str(outcomes[turn].message)
+    assert "'c'" in str(outcomes[turn].reason)
 
 
 async def test_after_a_crash_in_mid_send(tmp_path: Path) -> None:
