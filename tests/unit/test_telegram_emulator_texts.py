@@ -254,6 +254,17 @@ def test_nothing_is_found_inside_code_or_a_link_but_inside_bold() -> None:
     assert ["code", "bold", "bot_command", "text_link"] == [m["type"] for m in entities.found(text, known)]
 
 
+async def test_an_app_can_mark_what_the_platform_would_not_find() -> None:
+    """A person without a username is mentioned by `text_mention`, which is no text to search for."""
+    async with telegram() as tg:
+        ann, text = tg.person("Ann"), "👋🏽 小助手 /x"
+        said = ann.says(
+            tg.private(ann), text, entities=[entities.covering(text, "小助手", "text_mention", user=tg.bot.user())]
+        )
+
+    assert [("text_mention", 5, 3, tg.bot.user()), ("bot_command", 9, 2)] == short(said.entities)
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [

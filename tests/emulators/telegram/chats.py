@@ -74,6 +74,7 @@ class Chat:
     members: dict[int, Member] = field(default_factory=dict)
     topics: dict[int, Topic] = field(default_factory=dict)
     log: list[Message] = field(default_factory=list)
+    by_id: dict[int, Message] = field(default_factory=dict)
     drafts: list[Draft] = field(default_factory=list)
     actions: list[Action] = field(default_factory=list)
     migrated_to: Chat | None = None
@@ -105,7 +106,9 @@ class Chat:
         await self.world.bell.until(lambda: wanted(self), timeout_s=timeout_s)
 
     def message(self, message_id: int) -> Message | None:
-        return next((message for message in self.log if message.id == message_id and not message.deleted), None)
+        """Return what stands there under this id; None: nothing, or no more."""
+        message = self.by_id.get(message_id)
+        return None if message is None or message.deleted else message
 
     def drafted(self) -> Draft | None:
         """Return the draft people see now: it lasts 30 s."""
@@ -150,6 +153,7 @@ class Chat:
         message = Message(chat=self, body=body, bot=bot)
         message.texts.append(message.text)
         self.log.append(message)
+        self.by_id[message.id] = message
         if bot is not None:
             self.last_bot, self.draft, self.action = bot, None, None
         self.deliver(message, "channel_post" if self.type == "channel" else "message")

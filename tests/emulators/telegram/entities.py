@@ -34,6 +34,11 @@ def cut(text: str, offset: int, length: int) -> str:
     return raw[2 * offset : 2 * (offset + length)].decode("utf-16-le", "surrogatepass")
 
 
+def covering(text: str, words: str, kind: str, **more: Any) -> Entity:
+    """Return an entity over the first place of `words` in the text: `covering(text, "Clew", "text_mention", user=…)`."""
+    return {"type": kind, "offset": units(text[: text.index(words)]), "length": units(words)} | more
+
+
 def found(text: str, known: Sequence[Entity] = ()) -> list[Entity]:
     """Return the known entities and those the platform finds by itself outside them, by their place."""
     marks = list(known)

@@ -89,7 +89,7 @@ class Pusher:
         """Bring one update to its end: arrived, expired, or the webhook is no more."""
         attempt, delay = 0, 1.0
         try:
-            while self._webhook.url and update in self._updates.waiting():
+            while self._webhook.url and self._updates.holds(update):
                 retry_after = await self._post(session, update, attempt)
                 if retry_after is None:
                     self._updates.done(update)

@@ -43,7 +43,7 @@ class Updates:
         self._clock = clock
         self._bell = bell
         self._random = random.Random(seed)
-        self._waiting: list[Update] = []
+        self._waiting: dict[Update, None] = {}  # in the order they came
         self._last_id = self._random.randrange(100_000_000, 900_000_000)
         self._last_at = clock.now()
         self._poll: object | None = None
@@ -69,7 +69,7 @@ class Updates:
                 update_id = self._random.randrange(100_000_000, 900_000_000)
         self._last_id, self._last_at = update_id, now
         body = {"update_id": update_id} | {name: value for name, value in body.items() if name != "update_id"}
-        self._waiting.append(Update(update_id, copy.deepcopy(body), queue, now))
+        self._waiting[Update(update_id, copy.deepcopy(body), queue, now)] = None
         self._bell.ring()
         return update_id
 
@@ -85,9 +85,12 @@ class Updates:
 
     def done(self, update: Update) -> None:
         """The update has arrived."""
-        if update in self._waiting:
-            self._waiting.remove(update)
-            self._bell.ring()
+        self._waiting.pop(update, None)
+        self._bell.ring()
+
+    def holds(self, update: Update) -> bool:
+        """Tell whether the update is still to be delivered."""
+        return update in self._waiting and update.born >= self._clock.now() - KEPT_S
 
     def drop(self) -> None:
         """`drop_pending_updates`: what waits is lost."""
@@ -126,10 +129,11 @@ class Updates:
         if offset < 0:
             self._forget(self.waiting()[:offset])
         elif offset <= self._last_id + _FUTURE:
-            self._waiting = [update for update in self._waiting if update.id >= offset]
+            for update in [update for update in self._waiting if update.id < offset]:
+                del self._waiting[update]
         return self.waiting()
 
     def _forget(self, updates: list[Update]) -> None:
-        if updates:
-            self.forgotten += updates
-            self._waiting = [update for update in self._waiting if update not in updates]
+        self.forgotten += updates
+        for update in updates:
+            del self._waiting[update]
