@@ -5,8 +5,8 @@ All problems are found at once and named by line. Nothing here is done per messa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -46,18 +46,38 @@ class Configuration:
     secret_files: tuple[FilePath, ...] = ()
     _places: Mapping[Place, RoomSettings]
     _marks: Mapping[Path, Mark]
+    _other_ids: Mapping[tuple[str, str], str]  # (channel, room): the id that its entry stands under
 
     def effective(self, channel: str, room: str | None = None, thread: str | None = None) -> RoomSettings:
         """Return the settings of a place; a room or thread that nobody configured has those above it.
 
         Raises KeyError for a channel that is not configured.
         """
+        if room is not None:
+            room = self._other_ids.get((channel, room), room)
         found = self._places.get((channel, room, thread)) or self._places.get((channel, room, None))
         return found or self._places[channel, None, None]
 
     def origins(self, channel: str, room: str | None = None, thread: str | None = None) -> dict[str, Origin]:
         """Return where each of `effective`'s values comes from, by dotted path (`memory.window.turns`)."""
+        if room is not None:
+            room = self._other_ids.get((channel, room), room)
         return origins(layers(self.settings, (channel, room, thread)), self._marks, file=self.file)
+
+    def moved(self, rooms: Iterable[tuple[str, str, str]]) -> Configuration:
+        """Return the same settings for rooms that have another id now: (channel, former id, present id), the latest last.
+
+        What is written under one of a room's ids applies to all of them; the present one's own entry first, then the one
+        under the latest former id. Settings, revision and document stay what they are.
+        """
+        others: dict[tuple[str, str], str] = {}
+        for channel, former, present in rooms:
+            configured = self.settings.channels[channel].rooms if channel in self.settings.channels else {}
+            if present not in configured and former in configured:
+                others[channel, present] = former
+            elif present in configured and former not in configured:
+                others[channel, former] = present
+        return replace(self, _other_ids=others)
 
 
 def load(path: str | FilePath, environ: Mapping[str, str]) -> Configuration:
@@ -124,6 +144,7 @@ def _configuration(
         secret_files=secret_files,
         _places=resolved,
         _marks=marks,
+        _other_ids={},
     )
 
 

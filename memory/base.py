@@ -184,12 +184,13 @@ class ScopeRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GroupScope(msgspec.Struct, frozen=True, kw_only=True):
-    """A name of a group's scope that has something to continue (a session that nobody ended). `root_id` and `last_ms` are
-    of the scope it leads to; `alias` says that it is not that scope's own name."""
+    """A name of a group's scope. `root_id`, `last_ms` and `active` are of the scope it leads to: active means that it has a
+    session which nobody ended. `alias` says that it is not that scope's own name."""
 
     scope: Scope
     root_id: int
     last_ms: int
+    active: bool
     alias: bool
 
 
@@ -350,7 +351,8 @@ class Store(Protocol):
         ...
 
     async def group_scopes(self, channel: str) -> tuple[GroupScope, ...]:
-        """Return all names of a channel's group scopes that have something to continue."""
+        """Return all names of a channel's group scopes, the oldest first. Reads whole tables: for the start, and for changed
+        settings."""
         ...
 
     async def move_room(self, channel: str, room: str, now_room: str, *, now_ms: int) -> None:

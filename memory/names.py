@@ -92,5 +92,5 @@ class Names:
         return await self._store.moved_rooms()
 
     async def group_scopes(self, channel: str) -> tuple[GroupScope, ...]:
-        """Return the names of a channel's group scopes in which there is something to continue."""
+        """Return all names of a channel's group scopes."""
         return await self._store.group_scopes(channel)

@@ -112,8 +112,8 @@ class PostgresStore:
     async def group_scopes(self, channel: str) -> tuple[GroupScope, ...]:
         rows = await self._database.fetch(sql.GROUP_SCOPES, {"channel": encode_part(channel, name="channel")})
         return tuple(
-            GroupScope(scope=Scope(*named), root_id=root_id, last_ms=last_ms, alias=alias)
-            for root_id, last_ms, alias, *named in rows
+            GroupScope(scope=Scope(*named), root_id=root_id, last_ms=last_ms, active=active, alias=alias)
+            for root_id, last_ms, active, alias, *named in rows
         )
 
     async def move_room(self, channel: str, room: str, now_room: str, *, now_ms: int) -> None:

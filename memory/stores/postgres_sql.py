@@ -39,10 +39,10 @@ UPDATE scopes SET alias_of = %(target_id)s FROM alias WHERE alias_of = alias.id"
 DROP_ALIAS = statement(f"""WITH {_COUNTED}
 UPDATE scopes s SET alias_of = NULL WHERE {_SAME_FIVE} AND s.alias_of IS NOT NULL""")
 
-GROUP_SCOPES = statement("""SELECT root.id, root.last_ms, named.alias_of IS NOT NULL,
+GROUP_SCOPES = statement("""SELECT root.id, root.last_ms, root.session_id IS NOT NULL, named.alias_of IS NOT NULL,
     named."user", named.channel, named.conversation, named.chat_type, named.agent
   FROM scopes named JOIN scopes root ON root.id = coalesce(named.alias_of, named.id)
-  WHERE named.channel = %(channel)s AND named.chat_type = 'group' AND root.session_id IS NOT NULL ORDER BY named.id""")
+  WHERE named.channel = %(channel)s AND named.chat_type = 'group' ORDER BY named.id""")
 
 # A room's conversations are itself and `room/thread`, and no part can hold a `/`.
 _IN_ROOM = "channel = %(channel)s AND split_part(conversation, '/', 1) = %(room)s::text"

@@ -34,10 +34,10 @@ _ROOT = "SELECT coalesce(alias_of, id) FROM scopes WHERE id = ?"
 _UNNAME = """UPDATE scopes SET alias_of = NULL
   WHERE channel = ? AND conversation = ? AND "user" = ? AND chat_type = ? AND agent = ?"""
 _COUNT_NAMES = "UPDATE meta SET value = value + 1 WHERE name = 'names'"
-_GROUP_SCOPES = """SELECT root.id, root.last_ms, named.alias_of IS NOT NULL,
+_GROUP_SCOPES = """SELECT root.id, root.last_ms, root.session_id IS NOT NULL, named.alias_of IS NOT NULL,
     named."user", named.channel, named.conversation, named.chat_type, named.agent
   FROM scopes AS named JOIN scopes AS root ON root.id = coalesce(named.alias_of, named.id)
-  WHERE named.channel = ? AND named.chat_type = 'group' AND root.session_id IS NOT NULL ORDER BY named.id"""
+  WHERE named.channel = ? AND named.chat_type = 'group' ORDER BY named.id"""
 
 # A room's conversations: itself and `room/thread`. No part can hold a `/`, so the beginning is a whole part.
 _IN_ROOM = "channel = :channel AND (conversation = :room OR substr(conversation, 1, length(:room) + 1) = :room || '/')"
@@ -122,8 +122,8 @@ def group_scopes(db: sqlite3.Connection, channel: str) -> tuple[GroupScope, ...]
     """Return what `Store.group_scopes` promises."""
     rows = db.execute(_GROUP_SCOPES, (encode_part(channel, name="channel"),)).fetchall()
     return tuple(
-        GroupScope(scope=Scope(*five), root_id=root_id, last_ms=last_ms, alias=bool(alias))
-        for root_id, last_ms, alias, *five in rows
+        GroupScope(scope=Scope(*five), root_id=root_id, last_ms=last_ms, active=bool(active), alias=bool(alias))
+        for root_id, last_ms, active, alias, *five in rows
     )
 
 

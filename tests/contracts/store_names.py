@@ -87,8 +87,9 @@ class NameContract:
             assert sorted(set(seen)) == seen
             assert seen[-1] == await theirs.name_changes()
 
-    async def test_what_a_group_can_continue(self, store: Store) -> None:
-        """Names of group scopes with a session that nobody ended, with when the scope behind them was last spoken in."""
+    async def test_all_names_in_groups_are_told(self, store: Store) -> None:
+        """With when the scope behind each was last spoken in, and whether it has something to continue: what a changed
+        setting is compared with (AstrBot#4331)."""
         names = {
             "told": await opened(store, room="told", **GROUP),
             "mine": await opened(store, room="told", mode="speaker", **GROUP),
@@ -103,12 +104,16 @@ class NameContract:
         await store.end_session(names["ended"].id, now_ms=NOW)
         await store.alias_scope(scope(room="told", mode="room"), names["told"].id)
 
-        found = {(row.scope, row.root_id, row.last_ms, row.alias) for row in await store.group_scopes("web")}
+        found = {
+            (row.scope, row.root_id, row.last_ms, row.active, row.alias) for row in await store.group_scopes("web")
+        }
 
         assert {
-            (names["told"].scope, names["told"].id, NOW, False),
-            (names["mine"].scope, names["mine"].id, NOW + 1, False),
-            (scope(room="told", mode="room"), names["told"].id, NOW, True),
+            (names["told"].scope, names["told"].id, NOW, True, False),
+            (names["mine"].scope, names["mine"].id, NOW + 1, True, False),
+            (names["ended"].scope, names["ended"].id, NOW + 2, False, False),
+            (names["silent"].scope, names["silent"].id, 0, False, False),
+            (scope(room="told", mode="room"), names["told"].id, NOW, True, True),
         } == found
 
     async def test_keys_of_another_codec_are_refused(self, column: Column) -> None:

@@ -228,3 +228,43 @@ def test_looking_up_a_place_does_not_depend_on_how_many_there_are(load_text: Loa
 
     assert configuration.effective("c", "r7", "t") is configuration.effective("c", "r7")
     assert configuration.effective("c", "r1999").memory.window.turns == 52
+
+
+ROOMS = """
+agents: {default: {}, b: {}, c: {}}
+channels:
+  web:
+    kind: console
+    rooms:
+      "-100": {agent: b, threads: {t: {agent: c}}}
+      "群": {agent: c}
+"""
+
+
+def test_a_moved_room_keeps_its_settings(load_text: Load) -> None:
+    """What is written under a room's former id applies to the id that it has now, threads and origins too."""
+    before = load_text(ROOMS)
+    after = before.moved([("web", "-100", "-1001"), ("gone", "x", "y")])
+
+    assert "default" == before.effective("web", "-1001").agent
+    assert ("b", "c") == (after.effective("web", "-1001").agent, after.effective("web", "-1001", "t").agent)
+    assert before.origins("web", "-100", "t") == after.origins("web", "-1001", "t")
+    assert before.effective("web") == after.effective("web")
+    assert (before.revision, before.document) == (after.revision, after.document)
+
+
+def test_the_present_ids_own_entry_wins(load_text: Load) -> None:
+    """An admin who writes an entry under the present id has said it anew; until all of the old room's messages are through
+    it applies to those, too."""
+    both = load_text(ROOMS).moved([("web", "-100", "群")])
+    renamed = load_text(ROOMS.replace("-100", "-1001")).moved([("web", "-100", "-1001")])
+
+    assert ("b", "c") == (both.effective("web", "-100").agent, both.effective("web", "群").agent)
+    assert "b" == renamed.effective("web", "-100").agent == renamed.effective("web", "-1001").agent
+
+
+def test_of_several_former_ids_the_latest_counts(load_text: Load) -> None:
+    moved = load_text(ROOMS).moved([("web", "-100", "-1002"), ("web", "群", "-1002")])
+
+    assert "c" == moved.effective("web", "-1002").agent
+    assert "default" == moved.moved([]).effective("web", "-1002").agent
