@@ -47,6 +47,7 @@ class SteppedClock:
         self._at = start
         self._number = itertools.count()
         self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._slept = asyncio.Event()
 
     def now(self) -> float:
         return self._at
@@ -56,7 +57,15 @@ class SteppedClock:
             return
         awake = asyncio.get_running_loop().create_future()
         heapq.heappush(self._sleepers, (self._at + seconds, next(self._number), awake))
+        self._slept.set()
         await awake
+
+    async def asleep(self, count: int = 1, timeout_s: float = 10.0) -> None:
+        """Return once `count` wait for this clock; TimeoutError after `timeout_s` real seconds."""
+        async with asyncio.timeout(timeout_s):
+            while sum(not awake.done() for _, _, awake in self._sleepers) < count:
+                self._slept.clear()
+                await self._slept.wait()
 
     async def advance(self, seconds: float) -> None:
         """Let `seconds` pass, waking who sleeps in order of time; who sleeps again meanwhile is woken again."""

@@ -49,7 +49,7 @@ class Delivery:
     @property
     def late(self) -> bool:
         """Answered well, but after Slack's three seconds."""
-        return self.failed == "http_timeout" and self.status == 200
+        return self.failed in ("http_timeout", "timeout") and self.status == 200
 
     @property
     def event_id(self) -> str | None:

@@ -48,11 +48,12 @@ class Socket:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Sockets:
-    """An app's connections. The next `refuse` handshakes are refused."""
+    """An app's connections. The next `refuse` handshakes are refused. `heartbeat_s`: Slack pings so often (real seconds)."""
 
     slack: Slack
     app: App
     refuse: int = 0
+    heartbeat_s: float | None = None
     handshakes: list[tuple[str, bool]] = field(default_factory=list)  # the ticket, and whether it was let in
     acks: list[Json] = field(default_factory=list)
     open: list[Socket] = field(default_factory=list)
@@ -87,7 +88,7 @@ class Sockets:
         if not let_in:
             return web.Response(status=408, text="the ticket is used up or this host is leaving")
         self._tickets.discard(ticket)
-        ws = web.WebSocketResponse(heartbeat=None)
+        ws = web.WebSocketResponse(heartbeat=self.heartbeat_s)
         await ws.prepare(request)
         assert isinstance(request.transport, asyncio.Transport)
         socket = Socket(ws=ws, transport=request.transport)
