@@ -119,10 +119,18 @@ class Stage:
 
 @asynccontextmanager
 async def stage(
-    folder: Path, body: str, *, storage: str | None = None, script: Script = echo, server: str = ""
+    folder: Path,
+    body: str,
+    *,
+    storage: str | None = None,
+    script: Script = echo,
+    server: str = "",
+    module: str | None = None,
 ) -> AsyncIterator[Stage]:
-    """Run a gateway by the settings `body`, in which `MODEL` stands for the model server's address."""
+    """Run a gateway by the settings `body`, in which `MODEL` stands for the model server's address; by the `module`'s own
+    process, if one is named."""
     async with model_server(script) as model, aiohttp.ClientSession() as session:
         config = write_config(folder, body.replace("MODEL", model.url), storage=storage, server=server)
-        async with gateway(config) as running:
+        command = ("-m", module, str(config)) if module else ()
+        async with gateway(config, command=command) as running:
             yield Stage(folder, model, running, session, storage)
