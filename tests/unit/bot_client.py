@@ -15,21 +15,15 @@ from tests.emulators.telegram.emulator import Telegram
 
 
 @asynccontextmanager
-async def client(
-    tg: Telegram, account: Account | None = None, *, base: str = "/bot", timeout_s: float = 5
-) -> AsyncIterator[Bot]:
+async def client(tg: Telegram, account: Account | None = None, *, base: str = "/bot") -> AsyncIterator[Bot]:
     """A client of the account (the first one unless given), without the environment's proxies."""
-
-    def request() -> HTTPXRequest:
-        return HTTPXRequest(httpx_kwargs={"trust_env": False}, read_timeout=timeout_s)
-
     token = (account or tg.bot).token
     bot = Bot(
         token,
         base_url=tg.url + base,
         base_file_url=tg.url + "/file/bot",
-        request=request(),
-        get_updates_request=request(),
+        request=HTTPXRequest(httpx_kwargs={"trust_env": False}),
+        get_updates_request=HTTPXRequest(httpx_kwargs={"trust_env": False}),
     )
     async with bot:
         yield bot
