@@ -104,7 +104,7 @@ class PresenceEvent(_Event, frozen=True, kw_only=True, tag="presence"):
     present: bool
 
 
-InboundEvent = MessageEvent | EditEvent | DeleteEvent
+InboundEvent = MessageEvent | EditEvent | DeleteEvent | MoveEvent
 
 
 class TurnView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

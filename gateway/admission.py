@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from adapters.base import EditEvent, InboundEvent, MessageEvent
+from adapters.base import EditEvent, InboundEvent, MessageEvent, MoveEvent
 from config.channels.base import RoomSettings, Trigger
 
 Action = Literal["answer", "observe", "ignore", "refuse", "apply"]
@@ -24,7 +24,7 @@ class Verdict(msgspec.Struct, frozen=True):
     """What happens to an event. `rule` always names what decided.
 
     answer: `private`, or the trigger that fired. refuse, with a notice to the person: `too_long`, `rate_limited`. observe:
-    `observe`. apply: `edit`, `delete`. ignore: `bot` (its own, or another program's), `empty`, `not_allowed`,
+    `observe`. apply: `edit`, `delete`, `move`. ignore: `bot` (its own, or another program's), `empty`, `not_allowed`,
     `not_addressed`, `too_long` (nobody asked for an answer).
     """
 
@@ -44,6 +44,8 @@ def admit(event: InboundEvent, settings: RoomSettings, *, known_command: bool, o
     doesn't vouch for is answered like anybody, only without a person behind it; an allow-list he can't pass, because he
     can't prove who he is.
     """
+    if isinstance(event, MoveEvent):
+        return Verdict("apply", "move")  # the platform's own word, whoever is named as its sender
     if event.sender.is_bot:
         return Verdict("ignore", "bot")
     if not isinstance(event, MessageEvent):

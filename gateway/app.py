@@ -53,8 +53,10 @@ from gateway.metrics import Metrics
 from gateway.pacing import Pacing
 from gateway.people import People
 from gateway.replies import Commands
+from gateway.rescoping import rules, settle
 from gateway.responder import Responder
 from gateway.retention import Retention
+from gateway.rooms import Rooms
 from gateway.routing import decode, place_of
 from memory.base import Store
 from memory.errors import StoreUnavailable
@@ -237,6 +239,11 @@ async def run(
         people = People(store)
         memory = Memory(store, tokenizers=tokenizers)
 
+        def look_up_anew() -> None:
+            live.configuration = rooms.applied(live.configuration)
+
+        rooms = Rooms(names=memory.names, outbox=queues, changed=look_up_anew)
+
         def ended(channel: str, outcome: str, rule: str) -> None:
             metrics.turn_ended(channel=channel, agent="", outcome=outcome, rule=rule)
 
@@ -267,6 +274,7 @@ async def run(
             live=live,
             streams=streams,
             metrics=metrics,
+            current=rooms.current,
             settled=intake.settled,
         )
         lanes = Lanes(
@@ -283,6 +291,7 @@ async def run(
             people=people,
             lanes=lanes,
             configuration=lambda: live.configuration,
+            moved=rooms.move,
             settled=intake.settled,
             ended=ended,
             retry_s=settings.queue.poll_s,
@@ -297,6 +306,7 @@ async def run(
             attempts=queue.send_attempts,
             first_wait_s=queue.send_wait_s,
             throttled_s=queue.throttled_s,
+            moved=rooms.move,
             counted=lambda channel, outcome: metrics.send_ended(channel=channel, outcome=outcome),
             limited=lambda channel, seconds: metrics.rate_limited(seconds, who=channel),
         )
@@ -313,12 +323,15 @@ async def run(
             metrics=lambda: rendered(metrics, queues),
         )
 
-        async def put_in_place(changed: Configuration, tasks: asyncio.TaskGroup) -> None:
+        async def put_in_place(changed: Configuration, tasks: asyncio.TaskGroup, *, first: bool = False) -> None:
+            changed = rooms.applied(changed)
             mask.know(secrets_of(changed.settings))
             for section in READ_AT_START:
                 if getattr(changed.settings, section) != getattr(settings, section):
                     logger.warning("a change waits for the next start", extra={"section": section})
             await store.put_revision(changed.revision, changed.document, now_ms=now_ms())
+            if first or rules(changed) != rules(live.configuration):
+                await settle(changed, memory)  # before: what is said under the new names must find what goes on
             await live.apply(changed, intake=intake, tasks=tasks)
             retention.rescheduled()
             if any(counts_by_ranks(made) for made in live.agents().values()):
@@ -330,12 +343,14 @@ async def run(
                     await take_over(change, lambda changed: put_in_place(changed, tasks), retry_s=settings.queue.poll_s)
 
         async with asyncio.TaskGroup() as tasks:
-            await put_in_place(configuration, tasks)
+            await rooms.look()
+            await put_in_place(configuration, tasks, first=True)
             await control.recover()
             lasting = [
                 tasks.create_task(follow_settings(tasks), name="settings"),
                 tasks.create_task(retention.run(), name="retention"),
                 tasks.create_task(control.run(), name="edits"),
+                tasks.create_task(rooms.follow(), name="moved rooms"),
             ]
             answering = tasks.create_task(lanes.run(), name="lanes")
             sending = tasks.create_task(delivery.run(), name="delivery")

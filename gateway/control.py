@@ -1,4 +1,4 @@
-"""What acts at once, past the lane: stops, edits, deletions and observed talk.
+"""What acts at once, past the lane: stops, edits, deletions, observed talk, and rooms that move.
 
 The event is stored first; a crash in between leaves it accepted, and `recover` applies it then. An edit finds its message
 waiting (whoever begins it will see the edit: `amending.py`), in memory, or between the two: begun and not yet remembered. Then
@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
-from adapters.base import DeleteEvent, EditEvent, InboundEvent, MessageEvent
+from adapters.base import DeleteEvent, EditEvent, InboundEvent, MessageEvent, MoveEvent
 from config.loader import Configuration
 from gateway.amending import DELETED, amended
 from gateway.commands import parse_command
@@ -49,16 +49,19 @@ class Control:
         people: People,
         lanes: Lanes,
         configuration: Callable[[], Configuration],
+        moved: Callable[[str, str, str], Awaitable[None]],
         settled: Callable[[Sequence[Event], str | None], None],
         ended: Callable[[str, str, str], None],
         retry_s: float,
     ) -> None:
-        """A store that is away is asked again after `retry_s`."""
+        """`moved` carries a room over to another id: (channel, former, present). A store that is away is asked again after
+        `retry_s`."""
         self._inbox = inbox
         self._memory = memory
         self._people = people
         self._lanes = lanes
         self._configuration = configuration
+        self._moved = moved
         self._settled = settled
         self._ended = ended
         self._retry_s = retry_s
@@ -120,6 +123,9 @@ class Control:
                 return await self._edit(event, route, edit)
             case DeleteEvent() as deletion:
                 return await self._delete(event, route, deletion)
+            case MoveEvent() as move:
+                await self._moved(move.channel, move.room, move.new_room)
+                return _applied("move", known=True)
 
     async def _edit(self, event: Event, route: Route, edit: EditEvent) -> Outcome | None:
         pending = await self._pending(event)

@@ -15,7 +15,7 @@ from hmac import compare_digest
 
 import msgspec
 
-from adapters.base import TERMINAL, InboundEvent, MessageEvent, StreamEvent, TurnStatus, TurnView
+from adapters.base import TERMINAL, InboundEvent, MessageEvent, MoveEvent, StreamEvent, TurnStatus, TurnView
 from adapters.errors import Conflict, Overloaded, UnknownTurn
 from config.channels.base import RoomSettings
 from config.loader import Configuration
@@ -139,9 +139,9 @@ class Intake:
         return new, await self._lane(routed, settings, verdict), verdict
 
     async def _lane(self, routed: Route, settings: RoomSettings, verdict: Verdict) -> str:
-        """Name the lane: by the stored scope, so that all names of one scope share it. What is ignored opens no scope."""
+        """Name the lane: by the stored scope, so that all names of one scope share it. What says nothing opens no scope."""
         scope = routed.memory_scope()
-        if verdict.action == "ignore":
+        if verdict.action == "ignore" or isinstance(routed.event, MoveEvent):
             return str(scope)
         return str((await self._names.find(scope, agent_change=settings.agent_change)).root)
 

@@ -13,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from adapters.base import Adapter, MessageEvent
+from adapters.base import Adapter, Address, MessageEvent
 from config.channels.base import RoomSettings
 from gateway import logs
 from gateway.agent import Caller
@@ -29,10 +29,11 @@ from gateway.metrics import Metrics
 from gateway.notices import NOTICES, notice
 from gateway.people import People
 from gateway.replies import Commands
+from gateway.rooms import target_of
 from gateway.routing import UNREADABLE, Route, decode, place_of
 from memory.base import Quoted
+from memory.errors import ScopeMoved
 from memory.ids import now_ms
-from memory.key import encode_conversation
 from memory.service import Memory
 from memory.turn import Incoming, TurnRequest
 
@@ -52,7 +53,8 @@ class Outgoing:
 
 
 class Responder:
-    """Answers turns; one for all lanes. `settled` is told the events that have reached their end, and their reply's text."""
+    """Answers turns; one for all lanes. `current` says where an address is now, `settled` is told the events that have
+    reached their end, and their reply's text."""
 
     def __init__(
         self,
@@ -66,6 +68,7 @@ class Responder:
         live: Live,
         streams: Streams,
         metrics: Metrics,
+        current: Callable[[Address], Address],
         settled: Callable[[Sequence[Event], str | None], None],
     ) -> None:
         self._inbox = inbox
@@ -77,6 +80,7 @@ class Responder:
         self._live = live
         self._streams = streams
         self._metrics = metrics
+        self._current = current
         self._settled = settled
 
     async def respond(self, turn: Running) -> None:
@@ -110,13 +114,14 @@ class Responder:
         outgoing = await self._outgoing(turn, routes)
         if outgoing is None:
             return
-        address = routes[0].address
+        address = self._current(routes[0].address)
+        target = target_of(address)
         reply = Reply(
             event_ids=ids,
             turn_id=turn.turn_id,
             channel=address.channel,
-            queue=f"{address.channel}:{encode_conversation(address.room, address.thread)}",
-            address=msgspec.msgpack.encode(address),
+            queue=target.queue,
+            address=target.address,
             text=outgoing.text,
             chunks=_chunks(self._live.adapter(address.channel), outgoing.text),
             failed=outgoing.failed,
@@ -157,6 +162,8 @@ class Responder:
             return _refusal(head, room)
         if head.agent not in self._live.agents():
             return _failure("agent_missing", notice("agent_missing", head.language, agent=head.agent))
+        if await self._moved(turn, head, room):
+            return None
         command = parse_command(_message(head).text) if len(routes) == 1 else None
         if command is None:
             return await self._answer(turn, routes)
@@ -183,7 +190,11 @@ class Responder:
                 language=head.language,
                 asked_session=_message(head).session if said is None else NEW_SESSION,
             )
-            prepared = await self._memory.load_and_append(request)
+            try:
+                prepared = await self._memory.load_and_append(request)
+            except ScopeMoved:
+                await self._moved(turn, head, room)
+                return None
             if prepared.stored_reply is not None:  # a crash came between the stored reply and the outbox
                 return Outgoing(prepared.stored_reply, session=prepared.session_id)
             for part in prepared.ledger.failed:
@@ -196,6 +207,17 @@ class Responder:
             except AgentFault as fault:
                 return await self._failed(turn, head, draft, fault)
         return await self._kept(turn, head, draft)
+
+    async def _moved(self, turn: Running, head: Route, room: RoomSettings) -> bool:
+        """Whether the scope has come under another name since the turn was accepted: then what waits here goes on in that
+        one's lane, in order, as two lanes in one scope would fence each other off."""
+        named = await self._memory.names.find(head.memory_scope(), agent_change=room.agent_change)
+        lane = str(named.root)
+        if lane == turn.claim.lane:
+            return False
+        logger.info("scope has another name", extra={"lane": turn.claim.lane, "moved_to": lane})
+        await self._inbox.move(turn.claim, to=lane)
+        return True
 
     async def _kept(self, turn: Running, head: Route, draft: Draft) -> Outgoing | None:
         """Store the answer as far as it came. None: to a message that is gone none was begun; the next look ends it."""

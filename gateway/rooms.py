@@ -1,0 +1,84 @@
+"""Rooms that got another id from their platform: their memory, settings and waiting replies go along, in one step that may be
+repeated.
+
+The store keeps which rooms moved; here it is remembered, and asked again when another instance moved one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+import msgspec
+
+from adapters.base import Address
+from config.loader import Configuration
+from gateway.inbox.base import Outbox, Target
+from memory.base import MovedRoom
+from memory.errors import StoreUnavailable
+from memory.key import encode_conversation
+from memory.names import Names
+
+logger = logging.getLogger(__name__)
+
+LOOK_S = 5.0
+"""Time between two looks at what other instances changed: nothing tells of it, and the look is one row."""
+
+
+class Rooms:
+    """Where rooms are now. `changed` is called when that has changed: settings are to be looked up anew."""
+
+    def __init__(self, *, names: Names, outbox: Outbox, changed: Callable[[], None]) -> None:
+        self._names = names
+        self._outbox = outbox
+        self._changed = changed
+        self._moved: tuple[MovedRoom, ...] = ()
+        self._now: dict[tuple[str, str], str] = {}
+
+    async def move(self, channel: str, room: str, now_room: str) -> None:
+        """Let everything of a room go on under another id: its talk and people's choices of agents, the settings written for
+        it, the replies that wait. Repeating it, in any order with what is said in either room, does no harm.
+
+        Raises `memory.errors.MemoryFault` and `gateway.errors.StoreBusy`: call it again then.
+        """
+        await self._names.move_room(channel, room, now_room)
+        await self.look()
+        await self._outbox.redirect(channel, self._redirect)
+        logger.info("room moved", extra={"channel": channel, "room": room, "now_room": now_room})
+
+    async def look(self) -> None:
+        """Learn of what other instances changed. Raises `memory.errors.StoreUnavailable`."""
+        if await self._names.look():
+            self._moved = await self._names.moved_rooms()
+            self._now = {(moved.channel, moved.room): moved.now_room for moved in self._moved}
+            self._changed()
+
+    async def follow(self) -> None:
+        """Look now and then, for ever."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            try:
+                await self.look()
+            except StoreUnavailable:
+                logger.warning("moved rooms not looked up", exc_info=True)
+
+    def applied(self, configuration: Configuration) -> Configuration:
+        """Return the settings with every room's under its present id, too."""
+        return configuration.moved([(moved.channel, moved.room, moved.now_room) for moved in self._moved])
+
+    def current(self, address: Address) -> Address:
+        """Return where a reply goes now. Messages' ids are the old room's, so it answers none of the new one's."""
+        room = self._now.get((address.channel, address.room))
+        return address if room is None else msgspec.structs.replace(address, room=room, reply_to=None, quoted=None)
+
+    def _redirect(self, encoded: bytes) -> Target | None:
+        address = msgspec.msgpack.decode(encoded, type=Address)
+        current = self.current(address)
+        return None if current is address else target_of(current)
+
+
+def target_of(address: Address) -> Target:
+    """Return an address as the outbox keeps it: its queue is serial per room and thread."""
+    queue = f"{address.channel}:{encode_conversation(address.room, address.thread)}"
+    return Target(queue=queue, address=msgspec.msgpack.encode(address))
