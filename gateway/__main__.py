@@ -44,6 +44,8 @@ def parser() -> argparse.ArgumentParser:
     show.add_argument("channel")
     show.add_argument("room", nargs="?")
     show.add_argument("thread", nargs="?")
+    manifest = verb("manifest", "print the app manifest that a channel's platform is given, as its settings need it")
+    manifest.add_argument("channel")
     explain = verb("explain", "show what the model saw in a turn, what it did not, and why", as_json=True)
     explain.add_argument("turn")
     replay = verb("replay", "make a turn's prompt again, as it was or under other settings", as_json=True)
@@ -133,6 +135,7 @@ VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "check": _check,
     "schema": _schema,
     "show": _service("show"),
+    "manifest": _service("manifest"),
     "explain": _service("explain"),
     "replay": _service("replay"),
     "chat": _service("chat"),

@@ -21,6 +21,7 @@ from adapters.console.access import Guesses
 from adapters.console.adapter import ConsoleAdapter
 from adapters.problems import unavailable
 from adapters.slack.adapter import SlackAdapter
+from adapters.slack.manifest import manifest
 from adapters.webhook.adapter import WebhookAdapter
 from config.channels.base import ChannelSettings
 from config.channels.console import ConsoleSettings
@@ -37,7 +38,7 @@ from gateway.agents.demo import DemoAgent
 from gateway.agents.openai import OpenAIAgent
 from gateway.asking import Asking
 from gateway.channels import Times
-from gateway.commands import parse_command
+from gateway.commands import MENU, parse_command
 from gateway.control import Control
 from gateway.delivery import Delivery
 from gateway.errors import BadRequest, StoreBusy
@@ -429,6 +430,16 @@ def make_adapter(
                 members=lambda room, thread: members_of(live.configuration, name, room, thread),
             )
     raise ValueError(f"channel {name!r}: kind {settings.kind!r} has no adapter")
+
+
+def manifest_of(configuration: Configuration, name: str) -> dict[str, object] | None:
+    """Return the manifest that a channel's app is made from on its platform; None: its kind has no such thing."""
+    settings, public_url = configuration.settings.channels[name], configuration.settings.server.public_url
+    if not isinstance(settings, SlackSettings):
+        return None
+    url = f"{public_url.rstrip('/')}/channels/{name}" if public_url is not None else None
+    commands: dict[str, str] = {command: told["en"] for command, told in MENU.items()}
+    return manifest(settings, app_name="Clew", url=url, commands=commands)
 
 
 def members_of(configuration: Configuration, name: str, room: str, thread: str | None) -> Sequence[str] | None:

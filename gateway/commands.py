@@ -23,6 +23,16 @@ NAMES: dict[str, CommandName] = {
 }  # fmt: skip
 
 
+MENU: dict[CommandName, dict[Language, str]] = {
+    "new": {"en": "Start a new conversation", "zh": "开始新的对话"},
+    "stop": {"en": "Stop the answer that is being written for you", "zh": "停止正在为您写的回答"},
+    "memory": {"en": "What the next answer can use of this conversation", "zh": "下一次回答能用到这次对话里的哪些内容"},
+    "agent": {"en": "Who answers you here, and who else could", "zh": "由谁回答您，还有谁可以选"},
+    "help": {"en": "What you can write", "zh": "可以使用的命令"},
+}
+"""What each command does in a few words, for platforms that show a menu of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Command:
     """A recognised command and what stood behind its name, stripped. Behind `/new` it is the new conversation's first

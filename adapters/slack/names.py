@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
+import msgspec
+
+from adapters.base import MessageEvent
 from adapters.errors import SendFailed
+from adapters.slack.reading import PERSON, ROOM, string
 
 _UNKNOWN_S = 60.0  # how long a name that could not be had is not asked for again
 _AT_ONCE = 20  # names looked up for one message; a message of a hundred mentions must not use up a minute's calls
@@ -60,3 +64,36 @@ class Names:
         self._known.move_to_end(one)
         while len(self._known) > self._most:
             self._known.popitem(last=False)
+
+
+def ids_in(event: MessageEvent) -> list[str]:
+    """Return the ids of an event that have names: its author's first, a program's not (it brings its own)."""
+    quote = event.quote
+    texts = event.text if quote is None else f"{event.text} {quote.name} {quote.text}"
+    author = [] if event.sender.is_bot else [event.sender.account]
+    return [*author, *PERSON.findall(texts), *ROOM.findall(texts)]
+
+
+def filled(event: MessageEvent, names: Mapping[str, str]) -> MessageEvent:
+    """Return the event with the names in their places; what has none stays as it is."""
+    sender, quote = event.sender, event.quote
+    if quote is not None:
+        quoted_name = _with_names(quote.name, names).removeprefix("@")
+        quote = msgspec.structs.replace(quote, name=quoted_name, text=_with_names(quote.text, names))
+    sender = msgspec.structs.replace(sender, name=names.get(sender.account, sender.name))
+    return msgspec.structs.replace(event, sender=sender, text=_with_names(event.text, names), quote=quote)
+
+
+def name_of(found: object) -> str | None:
+    """Return the name people see, from a person or channel as Slack tells of it: what a person calls himself, else his real
+    name, else the account's or the channel's."""
+    if not isinstance(found, dict):
+        return None
+    profile = found.get("profile") or {}
+    chosen = [string(profile, "display_name"), string(profile, "real_name"), string(found, "name")]
+    return next((name for name in chosen if name.strip()), None)
+
+
+def _with_names(text: str, names: Mapping[str, str]) -> str:
+    text = PERSON.sub(lambda match: f"@{names[match[1]]}" if match[1] in names else match[0], text)
+    return ROOM.sub(lambda match: f"#{names[match[1]]}" if match[1] in names else match[0], text)

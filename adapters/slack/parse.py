@@ -125,7 +125,7 @@ class _Reader:
         if not edited or same or edited == string(_object(before, "edited"), "ts"):
             return Ignored("phantom_edit")
         return EditEvent(
-            **self._place(after, mentioned=self._mentioned(after)),
+            **self._place(after, mentioned=self._mentioned(before or after)),  # as it was when it was said
             sender=sender,
             dedupe_ids=self._dedupe_ids("edit", string(after, "ts"), edited),
             sent_ms=milliseconds(edited),

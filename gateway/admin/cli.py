@@ -14,7 +14,7 @@ from config.channels.console import ConsoleSettings
 from config.loader import Configuration
 from config.masking import masked
 from gateway.admin.service import Admin
-from gateway.app import backup, open_reading, open_storage
+from gateway.app import backup, manifest_of, open_reading, open_storage
 from gateway.errors import BadRequest, StoreBusy
 from memory.errors import MemoryFault
 from memory.ids import Ids
@@ -28,8 +28,7 @@ OK, FAILED, INVALID = 0, 1, 2
 async def show(configuration: Configuration, args: argparse.Namespace) -> int:
     """Print the settings that apply in a place, each with where it comes from."""
     if args.channel not in configuration.settings.channels:
-        names = ", ".join(configuration.settings.channels) or "none"
-        return _refuse(f"channel {args.channel!r} is not configured; there are: {names}")
+        return _refuse_channel(configuration, args.channel)
     place = (args.channel, args.room, args.thread)
     values = _flat(configuration.effective(*place).model_dump(mode="json"))
     origins = configuration.origins(*place)
@@ -41,6 +40,17 @@ async def show(configuration: Configuration, args: argparse.Namespace) -> int:
     for path, value in values.items():
         print(f"{path:{width}}  {json.dumps(value, ensure_ascii=False):24}  {origins[path]}")
     print(f"revision {configuration.revision}")
+    return OK
+
+
+async def manifest(configuration: Configuration, args: argparse.Namespace) -> int:
+    """Print the manifest that a channel's app is made from on its platform."""
+    if args.channel not in configuration.settings.channels:
+        return _refuse_channel(configuration, args.channel)
+    made = manifest_of(configuration, args.channel)
+    if made is None:
+        return _refuse(f"channel {args.channel!r}: its platform knows no app manifests")
+    _print_json(made)
     return OK
 
 
@@ -190,6 +200,11 @@ def _flat(values: object, path: str = "") -> dict[str, object]:
 
 def _print_json(value: object) -> None:
     print(json.dumps(value, ensure_ascii=False, indent=2, default=list))
+
+
+def _refuse_channel(configuration: Configuration, name: str) -> int:
+    names = ", ".join(configuration.settings.channels) or "none"
+    return _refuse(f"channel {name!r} is not configured; there are: {names}")
 
 
 def _refuse(reason: str) -> int:

@@ -5,8 +5,10 @@ Each is met as its platform meets it: over HTTP at `POST /channels/{name}`, behi
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,12 +18,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adapters.base import Adapter, Address
+from adapters.slack.adapter import SlackAdapter
+from adapters.slack.render import escaped
+from adapters.slack.signing import sign
 from adapters.strict import usable_id
+from config.channels.slack import SlackSettings
 from tests.chat import console
+from tests.emulators.slack.server import slack
 from tests.fakes import FakeIntake
 from tests.serving import message, serving, signed, webhook
 
 HOSTILE_IDS = ["a:b/c*%", "用户/一", "👨‍👩‍👧", "Алиса", "عائشة", "a b", "%2F", "*", "null", "A" * 128, "👋" * 128]
+SLACK_SECRET = "the signing secret"
 TEXTS = [
     "你好，世界",
     "👩🏽‍💻 ok",
@@ -35,12 +43,20 @@ TEXTS = [
 
 @dataclass(frozen=True, kw_only=True)
 class Channel:
-    """One adapter and how its platform speaks. `say` gives the request of a message, `malformed` requests that are none."""
+    """One adapter and how its platform speaks. `say` gives the request of a message, `malformed` requests that are none,
+    `account` an account as it stands in the key. `platform` runs what the adapter calls, with a room `r1` that it may send to,
+    and gives what makes it there; None: nothing is called."""
 
     name: str
     make: Callable[[], Adapter]
     say: Callable[..., dict[str, Any]]
     malformed: Sequence[dict[str, Any]]
+    account: Callable[[str], str] = str
+    platform: Callable[[], AbstractAsyncContextManager[Callable[[], Adapter]]] | None = None
+
+    def opened(self) -> AbstractAsyncContextManager[Callable[[], Adapter]]:
+        """Run the platform, if there is one, and give what makes the adapter."""
+        return self.platform() if self.platform is not None else nullcontext(self.make)
 
 
 def say_webhook(
@@ -58,6 +74,37 @@ def say_console(
     return {"json": {"room": room, "chat_type": chat_type, "person": person, "message": said}}
 
 
+def say_slack(
+    text: str = "hello", *, number: str = "1", user: str = "alice", room: str = "r1", chat_type: str = "private"
+) -> dict[str, Any]:
+    kind = "im" if chat_type == "private" else "channel"
+    said = {"type": "message", "user": user, "ts": number, "text": escaped(text), "channel": room, "channel_type": kind}
+    body = {"type": "event_callback", "team_id": "T1", "event_id": f"Ev{user}{number}", "event": said}
+    return signed_slack(json.dumps(body).encode())
+
+
+def signed_slack(raw: bytes, *, secret: str = SLACK_SECRET) -> dict[str, Any]:
+    stamp = str(int(time.time()))
+    signature = sign(raw, stamp=stamp, secret=secret.encode())
+    headers = {"X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": signature, "Content-Type": "application/json"}
+    return {"data": raw, "headers": headers}
+
+
+def slack_at(url: str, token: str) -> SlackAdapter:
+    chosen = {"kind": "slack", "bot_token": token, "signing_secrets": [SLACK_SECRET], "api_url": url}
+    return SlackAdapter("acme", settings=SlackSettings.model_validate(chosen))
+
+
+@asynccontextmanager
+async def slack_platform() -> AsyncIterator[Callable[[], Adapter]]:
+    async with slack() as platform:
+        here = platform.workspace("Acme")
+        bot = here.install(platform.app())
+        room = here.channel("general", members=[bot])
+        room.id, here.channels = "r1", {"r1": room}
+        yield lambda: slack_at(platform.api_url, bot.token)
+
+
 CHANNELS = {
     "webhook": Channel(
         name="shop",
@@ -70,6 +117,24 @@ CHANNELS = {
             signed(message(sender={"id": "\x00"})),
             signed(message(message={"id": "1", "text": "\x00"})),
             signed(b'{"conversation": "\\ud800"}'),
+            {"data": b"unsigned"},
+        ],
+    ),
+    "slack": Channel(
+        name="acme",
+        make=lambda: slack_at("http://127.0.0.1:9/", "xoxb-1"),
+        platform=slack_platform,
+        say=say_slack,
+        account=lambda user: f"T1.{user}",
+        malformed=[
+            signed_slack(b""),
+            signed_slack(b"[]"),
+            signed_slack(b"{" * 5000),
+            signed_slack(b'{"type": "event_callback", "event": null}'),
+            signed_slack(b'{"type": "\\ud800"}'),
+            signed_slack(b"{}", secret="another"),
+            say_slack(user="\x00"),
+            say_slack(room=""),
             {"data": b"unsigned"},
         ],
     ),
@@ -111,7 +176,11 @@ class Met:
 @asynccontextmanager
 async def meeting(channel: Channel) -> AsyncIterator[Met]:
     intake = FakeIntake(lambda event: "ok")
-    async with serving(intake, {channel.name: channel.make()}) as url, aiohttp.ClientSession(url) as client:
+    async with (
+        channel.opened() as make,
+        serving(intake, {channel.name: make()}) as url,
+        aiohttp.ClientSession(url) as client,
+    ):
         yield Met(channel, intake, client)
 
 
@@ -129,7 +198,7 @@ class AdapterContract:
 
         (event,) = met.intake.messages
         assert (met.channel.name, "r1", "private") == (event.channel, event.room, event.chat_type)
-        assert ("alice", "7", "hello") == (event.sender.user, event.message_id, event.text)
+        assert (met.channel.account("alice"), "7", "hello") == (event.sender.user, event.message_id, event.text)
         assert event.sender.trusted
         assert event.dedupe_ids
 
@@ -155,7 +224,9 @@ class AdapterContract:
         for number in range(6):
             await met.say(number=str(number), user=("alice", "爱丽丝")[number % 2], room="g", chat_type="group")
 
-        assert ["alice", "爱丽丝"] * 3 == [event.sender.user for event in met.intake.messages]
+        assert [met.channel.account(user) for user in ("alice", "爱丽丝")] * 3 == [
+            event.sender.user for event in met.intake.messages
+        ]
         assert {"group"} == {event.chat_type for event in met.intake.messages}
 
     @pytest.mark.parametrize("hostile", HOSTILE_IDS)
@@ -164,7 +235,7 @@ class AdapterContract:
         await met.say(number=hostile, user=hostile, room=hostile)
 
         (event,) = met.intake.messages
-        assert (hostile, hostile, hostile) == (event.sender.user, event.room, event.message_id)
+        assert (met.channel.account(hostile), hostile, hostile) == (event.sender.user, event.room, event.message_id)
 
     @pytest.mark.parametrize("text", TEXTS)
     async def test_texts_arrive_as_they_are(self, met: Met, text: str) -> None:
@@ -204,10 +275,11 @@ class AdapterContract:
 
     async def test_a_sent_chunk_gets_its_receipt_and_the_probe_passes(self, channel: Channel) -> None:
         """While it runs, and again after it was closed and opened (a reload)."""
-        adapter, intake = channel.make(), FakeIntake()
-        for _ in range(2):
-            async with adapter.running(intake):
-                await adapter.probe()
-                receipt = await adapter.send(Address(channel=channel.name, room="r1"), "你好", chunk_id="1")
+        async with channel.opened() as make:
+            adapter, intake = make(), FakeIntake()
+            for _ in range(2):
+                async with adapter.running(intake):
+                    await adapter.probe()
+                    receipt = await adapter.send(Address(channel=channel.name, room="r1"), "你好", chunk_id="1")
 
-                assert receipt.message_id is None or usable_id(receipt.message_id)
+                    assert receipt.message_id is None or usable_id(receipt.message_id)

@@ -1,0 +1,159 @@
+"""Replies on their way to Slack: posted, edited, shown while they are made, and found again when a receipt was lost."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from adapters.base import Address, Call, Rate, Receipt
+from adapters.errors import Refused, Unreachable
+from adapters.slack import render
+from adapters.slack.parse import milliseconds
+from adapters.slack.reading import Fields, maps, string
+from adapters.slack.web import ApiRefused, translated
+from adapters.text import closed
+
+POST, UPDATE, STATUS = "chat.postMessage", "chat.update", "assistant.threads.setStatus"
+
+CHUNK = "clew_chunk"
+"""The kind of metadata by which a message is found again."""
+
+_NOT_EDITABLE = frozenset(
+    {"cant_update_message", "edit_window_closed", "message_not_found", "msg_too_long", "streaming_state_conflict"}
+)
+_NO_BLOCKS = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long"})
+_PAGES, _PAGE = 5, 200
+_REMEMBERED = 1_000
+
+
+class Posting:
+    """One channel's outgoing side, over an open client. `status` is the text of the sign, None: no sign."""
+
+    def __init__(self, name: str, client: AsyncWebClient, *, status: str | None) -> None:
+        self._name = name
+        self._client = client
+        self._status = status
+        self._shown: OrderedDict[str, str] = OrderedDict()  # message -> the piece it shows
+        self._no_status: OrderedDict[str, None] = OrderedDict()  # rooms that refused a sign
+
+    async def send(self, address: Address, chunk: str, *, chunk_id: str, shown: str | None) -> Receipt:
+        """See `Adapter.send`. What can't be edited any more goes out as a new message; Markdown that Slack won't take, as
+        plain text."""
+        metadata = {"event_type": CHUNK, "event_payload": {"chunk_id": chunk_id}}
+        content = {**render.message(chunk, quoted=address.quoted), "metadata": metadata}
+        if shown is not None:
+            self._shown.pop(shown, None)
+            try:
+                await self._update(address.room, shown, content)
+            except ApiRefused as refused:
+                if refused.code not in _NOT_EDITABLE | _NO_BLOCKS:
+                    raise
+            else:
+                return Receipt(message_id=shown)
+        try:
+            return Receipt(message_id=await self._post(address, content))
+        except ApiRefused as refused:
+            if refused.code not in _NO_BLOCKS:
+                raise
+            return Receipt(message_id=await self._post(address, {**render.text_only(chunk), "metadata": metadata}))
+
+    async def show(self, address: Address, text: str, *, shown: str | None) -> str | None:
+        """Post the answer as far as it has come, then edit that message. What is longer than one message shows its first
+        part until the answer is whole."""
+        piece = render.chunks(closed(text))[0]
+        if not piece.strip() or (shown is not None and self._shown.get(shown) == piece):
+            return shown
+        content = render.message(piece, quoted=address.quoted)
+        if shown is None:
+            shown = await self._post(address, content)
+        else:
+            await self._update(address.room, shown, content)
+        _remember(self._shown, shown, piece)
+        return shown
+
+    async def sign(self, address: Address, *, on: bool) -> None:
+        """Set or clear the status of the thread. Outside threads there is no place for one; a room that has refused it once
+        is not asked again."""
+        if self._status is None or address.thread is None or address.room in self._no_status:
+            return
+        try:
+            with translated(STATUS, scope=scope(self._name, STATUS)):
+                await self._client.assistant_threads_setStatus(
+                    channel_id=address.room, thread_ts=address.thread, status=self._status if on else ""
+                )
+        except Refused:
+            _remember(self._no_status, address.room, None)
+            raise
+
+    async def find(self, address: Address, *, chunk_id: str) -> Receipt | None:
+        """Look for the chunk among the messages that came after the one it answers."""
+        oldest = address.reply_to if milliseconds(address.reply_to or "") is not None else None
+        cursor = None
+        for _ in range(_PAGES):
+            answer = await self._page(address, oldest=oldest, cursor=cursor)
+            for message in maps(answer, "messages"):
+                if _chunk_of(message) == chunk_id:
+                    return Receipt(message_id=string(message, "ts"))
+            cursor = string(answer.get("response_metadata") or {}, "next_cursor")
+            if not cursor:
+                return None
+        raise Unreachable(f"{_PAGES * _PAGE} messages came since; whether this one is among them can't be told")
+
+    async def _page(self, address: Address, *, oldest: str | None, cursor: str | None) -> Fields:
+        client, room = self._client, address.room
+        if address.thread is not None:
+            with translated("conversations.replies"):
+                answer = await client.conversations_replies(
+                    channel=room, ts=address.thread, oldest=oldest, inclusive=True, include_all_metadata=True,
+                    limit=_PAGE, cursor=cursor,
+                )  # fmt: skip
+        else:
+            with translated("conversations.history"):
+                answer = await client.conversations_history(
+                    channel=room, oldest=oldest, inclusive=True, include_all_metadata=True, limit=_PAGE, cursor=cursor
+                )
+        return answer.data if isinstance(answer.data, dict) else {}
+
+    async def _post(self, address: Address, content: Mapping[str, Any]) -> str:
+        with translated(POST, scope=scope(self._name, POST, address.room)):
+            answer = await self._client.chat_postMessage(
+                channel=address.room, thread_ts=address.thread, unfurl_links=False, unfurl_media=False, **content
+            )
+        return str(answer["ts"])
+
+    async def _update(self, room: str, ts: str, content: Mapping[str, Any]) -> None:
+        with translated(UPDATE, scope=scope(self._name, UPDATE)):
+            await self._client.chat_update(channel=room, ts=ts, **content)
+
+
+def rates(name: str, address: Address, call: Call) -> tuple[Rate, ...]:
+    """Return Slack's limits as documented: a message a second in a channel and a few hundred a minute in the workspace;
+    `chat.update` is of tier 3, 50 a minute; what `setStatus` bears is not documented, so the same."""
+    match call:
+        case "send":
+            in_room = Rate(scope=scope(name, POST, address.room), count=1, per_s=1)
+            return in_room, Rate(scope=scope(name, POST), count=300, per_s=60)
+        case "edit":
+            return (Rate(scope=scope(name, UPDATE), count=50, per_s=60),)
+        case "sign":
+            return (Rate(scope=scope(name, STATUS), count=50, per_s=60),)
+
+
+def scope(name: str, method: str, room: str = "") -> str:
+    """Return the name of a budget: a channel's method, in one room where its limit is the room's."""
+    return f"{name} {method} {room}".rstrip()
+
+
+def _chunk_of(message: Fields) -> object:
+    metadata = message.get("metadata") or {}
+    return (metadata.get("event_payload") or {}).get("chunk_id") if metadata.get("event_type") == CHUNK else None
+
+
+def _remember(known: OrderedDict[str, Any], key: str, value: object) -> None:
+    known[key] = value
+    known.move_to_end(key)
+    while len(known) > _REMEMBERED:
+        known.popitem(last=False)

@@ -1,0 +1,130 @@
+"""The socket: lost, refused, replaced, gone silent; no event is lost with it, none is heard twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+
+import pytest
+
+from adapters.errors import AdapterFault
+from adapters.slack.adapter import SlackAdapter
+from tests.emulators.slack.clock import SteppedClock
+from tests.emulators.slack.faults import broken, refused, throttled
+from tests.fakes import FakeIntake
+from tests.unit.slack.world import World, adapter, platform, world
+
+
+async def heard(there: World, *texts: str) -> None:
+    """Let Ann say something and wait until all of `texts` were heard, each once."""
+    async with asyncio.timeout(10):
+        await there.intake.holding(len(texts))
+    assert list(texts) == [event.text for event in there.intake.messages]
+
+
+async def until_it_ends(channel: SlackAdapter, what: Awaitable[None]) -> None:
+    """Open the channel, let something happen, and stay until it ends by itself."""
+    async with channel.running(FakeIntake()):
+        await what
+        await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("reason", ["warning", "refresh_requested", "too_many_websockets"])
+async def test_a_socket_that_slack_closes_is_replaced_by_one_with_a_new_ticket(reason: str) -> None:
+    """Each URL is good for one handshake (slackapi/python-slack-sdk#1446)."""
+    async with world(mode="socket") as there:
+        (first,) = await there.app.sockets.connected()
+        await first.disconnect(reason)
+        await first.closed.wait()
+        await there.app.sockets.connected()
+        await there.ann.says(there.general, "hi")
+
+        await heard(there, "hi")
+        tickets = [ticket for ticket, _ in there.app.sockets.handshakes]
+        assert len(tickets) == len(set(tickets)) == 2
+
+
+async def test_a_refused_handshake_is_tried_again_with_a_new_ticket() -> None:
+    """The SDK tries the used one for ever (platform-facts 1.1)."""
+    async with platform(socket_mode=True) as (_, app, bot):
+        app.sockets.refuse = 2
+        async with adapter(bot, mode="socket").running(FakeIntake()):
+            tickets = [ticket for ticket, _ in app.sockets.handshakes]
+            assert [False, False, True] == [let_in for _, let_in in app.sockets.handshakes]
+            assert 3 == len(set(tickets))
+
+
+async def test_a_socket_whose_other_end_is_gone_is_found_by_its_silence() -> None:
+    """NousResearch/hermes-agent#46990: silently dead; what was sent into it comes again."""
+    clock = SteppedClock()
+    async with world(mode="socket", clock=clock, ping_s=0.2) as there:
+        (first,) = await there.app.sockets.connected()
+        first.half_close()
+        await there.ann.says(there.general, "hi")
+        await there.app.sockets.connected(2)
+        first.cut()
+        await there.app.sockets.connected(1)
+        await clock.advance(4)
+
+        await heard(there, "hi")
+
+
+async def test_a_socket_that_is_cut_is_opened_again() -> None:
+    """slackapi/python-slack-sdk#1110."""
+    async with world(mode="socket") as there:
+        (first,) = await there.app.sockets.connected()
+        first.cut()
+        await first.closed.wait()
+        await there.app.sockets.connected()
+        await there.adapter.probe()
+        await there.ann.says(there.general, "hi")
+
+        await heard(there, "hi")
+
+
+async def test_what_slack_says_about_waiting_is_kept_to() -> None:
+    """A 429 or 5xx on the way to a new socket does not end the channel."""
+    async with platform(socket_mode=True) as (_, app, bot):
+        app.will("apps.connections.open", throttled(1), broken(503))
+        async with adapter(bot, mode="socket").running(FakeIntake()):
+            assert 1 == len(app.sockets.open)
+
+
+async def test_a_channel_that_gets_no_socket_does_not_open_and_says_why() -> None:
+    async with platform(socket_mode=True) as (_, app, bot):
+        app.faults.always("apps.connections.open", refused("not_allowed_token_type"))
+        with pytest.raises(AdapterFault, match=r"no socket.*not_allowed_token_type.*xapp-"):
+            async with adapter(bot, mode="socket", timeout_s=0.5).running(FakeIntake()):
+                pass
+
+
+async def test_socket_mode_switched_off_ends_the_channel_with_the_remedy() -> None:
+    """So that the gateway shows it and tries again in its own time."""
+    async with platform(socket_mode=True) as (_, app, bot):
+        with pytest.raises(AdapterFault, match="switched off"):
+            await until_it_ends(adapter(bot, mode="socket"), app.sockets.turn_off())
+
+
+async def test_a_socket_that_is_away_shows_in_the_probe() -> None:
+    async with world(mode="socket", reconnect_s=60) as there:
+        there.app.faults.always("apps.connections.open", broken(503))
+        (first,) = await there.app.sockets.connected()
+        first.cut()
+        await first.closed.wait()
+        await there.app.sockets.connected(0)
+        with pytest.raises(AdapterFault, match="channel 'acme'"):
+            await there.adapter.probe()
+
+
+async def test_a_malformed_envelope_is_acknowledged_once_and_stops_nothing() -> None:
+    """It would be no better the second time; the next one is heard."""
+    async with world(mode="socket") as there:
+        (socket,) = await there.app.sockets.connected()
+        await socket.ws.send_str("not json")
+        await socket.ws.send_json({"type": "events_api", "envelope_id": "e1", "payload": {"type": "event_callback"}})
+        await socket.ws.send_json({"type": "events_api", "envelope_id": "e2", "payload": None})
+        await there.ann.says(there.general, "hi")
+        await there.platform.settled()
+
+        await heard(there, "hi")
+        assert {"e1", "e2"} <= {ack["envelope_id"] for ack in there.app.sockets.acks}
