@@ -353,6 +353,19 @@ async def test_any_event_can_be_sent_again(here: World) -> None:
     assert ("3", True) == (here.heard.received[-1].headers["X-Slack-Retry-Num"], again.acked)
 
 
+async def test_anything_can_be_sent(here: World) -> None:
+    """Recorded bodies, and what no platform would send; signed, and never again."""
+    here.heard.statuses = [500]
+    refused = await here.app.inject({"type": "event_callback", "event": None})
+    taken = await here.app.inject(recorded("message"))
+
+    assert (False, True) == (refused.acked, taken.acked)
+    assert [None, "Ev0A4QA0FC8P"] == [one.body.get("event_id") for one in here.heard.received]
+    assert all(
+        SignatureVerifier(here.app.signing_secret).is_valid_request(o.raw, o.headers) for o in here.heard.received
+    )
+
+
 async def test_events_come_in_order_unless_told_otherwise(here: World) -> None:
     """One channel's events wait for each other's first try; another channel's do not; without order none does."""
     side = here.here.channel("side", members=[here.ann, here.bot])

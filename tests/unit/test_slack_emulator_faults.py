@@ -231,6 +231,19 @@ async def test_a_scaled_clock_runs_faster() -> None:
     assert 1120.0 == clock.now()
 
 
+async def test_minutes_pass_in_moments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a clock six thousand times as fast the retry of the sixth minute has come before anybody waited."""
+    async with world(monkeypatch, clock=ScaledClock(6000)) as here:
+        here.platform.pusher.ack_s = 6000 * 5.0  # five seconds of the machine's
+        here.heard.statuses = [500, 500, 500]
+        await here.ann.says(here.general, "patience")
+        await here.platform.settled()
+        first, *_, last = here.app.deliveries
+
+        assert [False, False, False, True] == [one.acked for one in here.app.deliveries]
+        assert last.sent_at - first.sent_at >= 360
+
+
 async def test_a_stepped_clock_wakes_sleepers_in_order() -> None:
     """Whoever goes to sleep again within the step is woken again; nobody wakes early."""
     clock, woken = SteppedClock(0), []

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -19,8 +20,10 @@ from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.socket_mode.response import SocketModeResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
+from tests.emulators.slack.apps import App, Bot
 from tests.emulators.slack.clock import SteppedClock
-from tests.unit.slack_world import World, world
+from tests.emulators.slack.server import Slack, slack
+from tests.unit.slack_world import World, client, world
 
 Frame = dict[str, Any]
 
@@ -293,3 +296,31 @@ async def test_bolt_answers_over_a_socket(here: World) -> None:
 async def _fresh(here: World) -> str:
     url: str = (await app_level(here).apps_connections_open(app_token=here.app.app_token))["url"]
     return url
+
+
+async def test_the_readmes_scene_plays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the README shows to the next channel's author runs as it stands there."""
+
+    @asynccontextmanager
+    async def my_bot(platform: Slack, app: App, bot: Bot) -> AsyncIterator[None]:
+        async def answer(sdk: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
+            await sdk.send_socket_mode_response(SocketModeResponse(request.envelope_id))
+            event = request.payload["event"]
+            if event["type"] == "app_mention":
+                await client(bot).chat_postMessage(channel=event["channel"], text="No.", thread_ts=event["ts"])
+
+        web = AsyncWebClient(base_url=platform.api_url)
+        sdk = SocketModeClient(app_token=app.app_token, web_client=web)
+        sdk.socket_mode_request_listeners.append(answer)
+        await sdk.connect()  # type: ignore[no-untyped-call]
+        try:
+            yield
+        finally:
+            await sdk.close()  # type: ignore[no-untyped-call]
+
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    readme = (Path(__file__).parents[1] / "emulators" / "slack" / "README.md").read_text()
+    names: dict[str, Any] = {"slack": slack, "my_bot": my_bot}
+    exec(readme.split("```python\n")[1].split("```")[0], names)
+    await names["scene"]()

@@ -82,6 +82,17 @@ class App:
         self.events_url = url
         return delivery
 
+    async def inject(self, body: Json) -> Delivery:
+        """Deliver any JSON at all, once and signed: recorded payloads, nonsense."""
+        return await self.pusher.once(
+            self,
+            url=self.events_url,
+            body=encoded(body),
+            content_type="application/json",
+            kind="events_api",
+            payload=body,
+        )
+
     async def tell_rate_limited(self, workspace: Workspace) -> None:
         """Tell that events are being held back (30,000 an hour): an outer event without an inner one."""
         payload = {

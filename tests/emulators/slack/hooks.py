@@ -12,6 +12,7 @@ from tests.emulators.slack.blocks import content
 from tests.emulators.slack.faults import ApiError
 
 if TYPE_CHECKING:
+    from tests.emulators.slack.apps import App, Bot
     from tests.emulators.slack.channels import Channel
     from tests.emulators.slack.members import Member
     from tests.emulators.slack.server import Slack
@@ -23,6 +24,7 @@ LIFE_S = 1800.0
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Hook:
+    bot: Bot
     channel: Channel
     asker: Member
     until: float
@@ -34,10 +36,11 @@ class Hooks:
     slack: Slack
     _hooks: dict[str, Hook] = field(default_factory=dict)
 
-    def new(self, channel: Channel, asker: Member) -> str:
-        """Return a response URL for a command that `asker` used in `channel`."""
+    def new(self, app: App, channel: Channel, asker: Member) -> str:
+        """Return a response URL for a command of the app's that `asker` used in `channel`."""
+        bot = next(bot for bot in app.bots if bot.workspace is asker.workspace)
         name = self.slack.ids.token(24)
-        self._hooks[name] = Hook(channel=channel, asker=asker, until=self.slack.clock.now() + LIFE_S)
+        self._hooks[name] = Hook(bot=bot, channel=channel, asker=asker, until=self.slack.clock.now() + LIFE_S)
         return f"{self.slack.url}/hooks/{name}"
 
     async def handle(self, request: web.Request) -> web.Response:
@@ -54,10 +57,8 @@ class Hooks:
         except ApiError as exc:
             return web.Response(status=400, text=exc.error)
         for_all = body.get("response_type") == "in_channel"
-        bot = next((bot for bot in hook.channel.host.bots), None)
-        assert bot is not None, "a command was used where no app is installed"
         hook.channel.post(
-            author=bot.user,
+            author=hook.bot.user,
             text=what.text,
             blocks=what.blocks,
             thread=body.get("thread_ts"),

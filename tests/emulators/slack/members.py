@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -104,7 +103,7 @@ class Member:
             "text": typed(text),
             "api_app_id": app.id,
             "is_enterprise_install": "false",
-            "response_url": self.workspace.slack.response_url(channel, self),
+            "response_url": self.workspace.slack.hooks.new(app, channel, self),
             "trigger_id": self.workspace.slack.ids.trigger(),
         }
         if self.workspace.enterprise is not None:
@@ -158,4 +157,4 @@ def profile(member: Member, *, seen_from: Workspace, with_locale: bool) -> Json:
         user["profile"]["email"] = f"{member.id.lower()}@{member.workspace.domain}.example"
     if with_locale and not stranger:
         user["locale"] = member.locale
-    return json.loads(json.dumps(user))  # type: ignore[no-any-return]
+    return user

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.emulators.slack.server import Slack
 
 Json = dict[str, Any]
-Kind = Literal["events_api", "slash_commands", "interactive", "url_verification"]
+Kind = Literal["events_api", "slash_commands", "url_verification"]
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -23,7 +23,6 @@ from tests.emulators.slack.faults import Call
 from tests.emulators.slack.files import Files
 from tests.emulators.slack.hooks import Hooks
 from tests.emulators.slack.ids import Ids
-from tests.emulators.slack.members import Member
 from tests.emulators.slack.push import Pusher
 from tests.emulators.slack.richtext import pings
 from tests.emulators.slack.workspace import Workspace
@@ -71,9 +70,6 @@ class Slack:
     async def settled(self, timeout_s: float = 10.0) -> None:
         """Return when every event is acknowledged or given up (`Pusher.settled`)."""
         await self.pusher.settled(timeout_s)
-
-    def response_url(self, channel: Channel, member: Member) -> str:
-        return self.hooks.new(channel, member)
 
     def publish_message(self, channel: Channel, message: Message) -> None:
         """Tell every app that may know of a new message: as `message` where its bot is a member, as `app_mention` where it is
