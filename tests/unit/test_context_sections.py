@@ -145,6 +145,19 @@ class TestShares:
 
         assert [("out", "observed_budget")] * 2 + [("cut", "observed_budget")] + [("in", "observed")] * 3 == verdicts
 
+    def test_what_is_asked_is_no_background(self) -> None:
+        """A message that was first told as talk, and then as a question, stands in the prompt once."""
+        told = prompt(
+            talk(1),
+            [asked(10, text="who pays 谁付钱?")],
+            chat_type="group",
+            observed=(observed(5, "who pays 谁付钱?", event_id=20), observed(6, "lunch at noon")),
+            observed_messages=9,
+        )
+
+        assert "lunch at noon" in told.system
+        assert "who pays" not in told.system
+
     def test_observed_talk_never_counts_as_turns(self) -> None:
         """However much was overheard, the window stays as it is."""
         alone = prompt(talk(9), [asked(10)], chat_type="group")

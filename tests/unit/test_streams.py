@@ -78,6 +78,20 @@ async def test_a_reader_that_has_the_end_gets_it_again() -> None:
     assert [(2, "done", "")] == await read(streams, 7, after=2)
 
 
+async def test_a_stream_that_begins_again_is_open_again() -> None:
+    """A message that was not answered, and is after all: whoever follows it from then on is told of the answer, not of the
+    end before it; it ends once more, and its place is given up like any other's."""
+    streams = ProcessStreams(finished=1)
+    streams.close(7, name="done", view=b"{}")
+    streams.begin([7])
+    streams.close(8, name="done", view=b"{}")
+    streams.delta([7], "an answer 答")
+    streams.close(7, name="done", view=b"{}")
+
+    assert [(2, "delta", "an answer 答"), (3, "done", "")] == await read(streams, 7, after=1)
+    assert not streams.knows(8)
+
+
 @pytest.mark.parametrize("after", [0, 1, KEPT_EVENTS, 10_000])
 async def test_a_gap_becomes_a_reset(after: int) -> None:
     """What is no longer at hand, or was counted by a process that is gone, comes as one reset with all text."""

@@ -1,0 +1,82 @@
+"""What edits and deletions make of a message: its last text, or nothing; pure."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.base import Address, DeleteEvent, EditEvent, InboundEvent, MessageEvent, Sender
+from gateway.amending import amended, subject_of
+from gateway.inbox.base import Event
+from gateway.routing import Route, encode
+
+_numbers = itertools.count(1)
+
+
+def event(kind: type[Any], room: str = "r", message_id: str = "m", **fields: Any) -> Any:
+    return kind(
+        channel="c", room=room, chat_type="private", sender=Sender(user="u", tenant="t", account="u"), dedupe_ids=(),
+        message_id=message_id, **fields,
+    )  # fmt: skip
+
+
+def route(said: InboundEvent) -> Route:
+    return Route(
+        event=said, key="k", scope=("u", "c", "r", "private", "a"), address=Address(channel="c", room="r"),
+        agent="a", revision="rev", language="en",
+    )  # fmt: skip
+
+
+def stored(said: InboundEvent | None) -> Event:
+    """An event about the message as the inbox keeps it; None: in a form nobody can read."""
+    return Event(
+        id=next(_numbers), turn_id=1, lane="l", channel="c", kind="control", speaker="u",
+        body=b"{}" if said is None else encode(route(said)), token="t", fingerprint=None, state="applied", outcome=None,
+        attempts=0, accepted_ms=0,
+    )  # fmt: skip
+
+
+MESSAGE = route(event(MessageEvent, text="first"))
+SAID = st.one_of(
+    st.builds(lambda text: event(EditEvent, text=text), st.text()),
+    st.just(event(MessageEvent, text="itself, told as background")),
+    st.none(),
+)
+
+
+@given(st.lists(SAID))
+def test_the_last_edit_counts(about: list[InboundEvent | None]) -> None:
+    """Whatever else is stored about the message, and whatever of that can't be read."""
+    texts = ["first", *(said.text for said in about if isinstance(said, EditEvent))]
+    now = amended(MESSAGE, [stored(said) for said in about])
+
+    assert now is not None
+    assert isinstance(now.event, MessageEvent)
+    assert texts[-1] == now.event.text
+    assert (MESSAGE.address, MESSAGE.scope, MESSAGE.language) == (now.address, now.scope, now.language)
+
+
+@given(st.lists(SAID), st.lists(SAID))
+def test_what_was_deleted_stays_so(before: list[InboundEvent | None], after: list[InboundEvent | None]) -> None:
+    """No edit, told late, brings it back."""
+    about = [*before, event(DeleteEvent), *after]
+
+    assert amended(MESSAGE, [stored(said) for said in about]) is None
+
+
+@given(st.text(), st.text(), st.text(), st.text())
+def test_two_messages_have_two_subjects(room: str, message_id: str, other_room: str, other_id: str) -> None:
+    """Whatever stands in the ids; and all that is said of one message has one."""
+    one = {subject_of(event(kind, room, message_id, **more)) for kind, more in KINDS}
+    other = subject_of(event(DeleteEvent, other_room, other_id))
+
+    assert 1 == len(one)
+    assert ((room, message_id) == (other_room, other_id)) is (one == {other})
+
+
+KINDS: tuple[tuple[type[Any], dict[str, str]], ...] = (
+    (MessageEvent, {"text": ""}), (EditEvent, {"text": ""}), (DeleteEvent, {}),
+)  # fmt: skip
