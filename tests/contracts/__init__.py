@@ -9,4 +9,5 @@ pytest.register_assert_rewrite(
     "tests.contracts.store_load",
     "tests.contracts.store_names",
     "tests.contracts.store_scopes",
+    "tests.contracts.subjects",
 )
