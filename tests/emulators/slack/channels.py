@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from tests.emulators.slack import events
-from tests.emulators.slack.richtext import links, pings, rich_text
+from tests.emulators.slack.messages import Message, Stream, order
+from tests.emulators.slack.richtext import links, rich_text
 
 if TYPE_CHECKING:
     from tests.emulators.slack.apps import Bot
@@ -22,61 +23,7 @@ Json = dict[str, Any]
 Kind = Literal["channel", "group", "im", "mpim"]
 T = TypeVar("T")
 
-STREAM_S = 300.0  # Slack ends a stream so long after its start, whatever is appended (python-slack-sdk#1859)
 STATUS_S = 120.0
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class Stream:
-    """A message that is being streamed."""
-
-    started: float
-    ended: str | None = None  # the error that the next append meets
-
-    def over(self, now: float) -> str | None:
-        if self.ended is None and now - self.started >= STREAM_S:
-            self.ended = "message_not_in_streaming_state"
-        return self.ended
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class Message:
-    """What stands in a channel under one `ts`. `text` and `blocks` are the wire's; `shown` is what a person reads."""
-
-    ts: str
-    author: Member
-    text: str
-    blocks: list[Json]
-    thread_ts: str | None = None
-    subtype: str | None = None
-    client_msg_id: str | None = None
-    metadata: Json | None = None
-    edited: Json | None = None
-    files: list[Json] = field(default_factory=list)
-    attachments: list[Json] = field(default_factory=list)
-    reactions: dict[str, list[str]] = field(default_factory=dict)
-    replies: int = 0
-    stream: Stream | None = None
-    broadcast: bool = False
-    link_names: bool = False
-    parent_user_id: str | None = None
-    history: list[str] = field(default_factory=list)  # what was shown before, oldest first
-
-    @property
-    def shown(self) -> str:
-        """What a person reads, as its author wrote it: the blocks' texts, or the text where there are none of its own."""
-        own = [text for block in self.blocks if block["type"] != "rich_text" for text in events.texts(block)]
-        return "\n".join(own) if own else self.text
-
-    @property
-    def pings(self) -> frozenset[str]:
-        """Whom the message calls: account ids, user groups, `here`, `channel`, `everyone`."""
-        return pings(self.shown, link_names=self.link_names)
-
-    @property
-    def order(self) -> tuple[int, int]:
-        seconds, micros = self.ts.split(".")
-        return int(seconds), int(micros)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -135,7 +82,7 @@ class Channel:
         """Return the bot's `count`th finished message later than `after`."""
 
         def found(messages: list[Message]) -> Message | None:
-            later = [one for one in messages if one.author is bot.user and one.order > _order(after)]
+            later = [one for one in messages if one.author is bot.user and one.order > order(after)]
             done = [one for one in later if one.stream is None or one.stream.ended]
             return done[count - 1] if len(done) >= count else None
 
@@ -310,8 +257,3 @@ def as_member(who: Member | Bot) -> Member:
     """A bot's own account, or the person."""
     user: Member | None = getattr(who, "user", None)
     return user if user is not None else who  # type: ignore[return-value]
-
-
-def _order(ts: str) -> tuple[int, int]:
-    seconds, micros = ts.split(".")
-    return int(seconds), int(micros)

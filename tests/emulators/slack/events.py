@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tests.emulators.slack.apps import Bot
-    from tests.emulators.slack.channels import Channel, Message
+    from tests.emulators.slack.channels import Channel
     from tests.emulators.slack.members import Member
+    from tests.emulators.slack.messages import Message
 
 Json = dict[str, Any]
 

@@ -12,7 +12,8 @@ from tests.emulators.slack.richtext import typed
 
 if TYPE_CHECKING:
     from tests.emulators.slack.apps import App
-    from tests.emulators.slack.channels import Channel, Message
+    from tests.emulators.slack.channels import Channel
+    from tests.emulators.slack.messages import Message
     from tests.emulators.slack.workspace import Workspace
 
 Json = dict[str, Any]

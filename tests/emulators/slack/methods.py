@@ -11,7 +11,8 @@ from tests.emulators.slack.faults import ApiError
 
 if TYPE_CHECKING:
     from tests.emulators.slack.apps import App, Bot
-    from tests.emulators.slack.channels import Channel, Message
+    from tests.emulators.slack.channels import Channel
+    from tests.emulators.slack.messages import Message
     from tests.emulators.slack.server import Slack
     from tests.emulators.slack.workspace import Workspace
 

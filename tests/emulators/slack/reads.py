@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from tests.emulators.slack import events
-from tests.emulators.slack.channels import Channel, Message
+from tests.emulators.slack.channels import Channel
 from tests.emulators.slack.faults import ApiError
 from tests.emulators.slack.members import profile
+from tests.emulators.slack.messages import Message
 from tests.emulators.slack.methods import TS, Asked, Method, need
 
 Json = dict[str, Any]

@@ -17,12 +17,13 @@ from aiohttp import web
 
 from tests.emulators.slack import api, events
 from tests.emulators.slack.apps import App, Bot
-from tests.emulators.slack.channels import Channel, Message
+from tests.emulators.slack.channels import Channel
 from tests.emulators.slack.clock import Clock, ScaledClock
 from tests.emulators.slack.faults import Call
 from tests.emulators.slack.files import Files
 from tests.emulators.slack.hooks import Hooks
 from tests.emulators.slack.ids import Ids
+from tests.emulators.slack.messages import Message
 from tests.emulators.slack.push import Pusher
 from tests.emulators.slack.richtext import pings
 from tests.emulators.slack.workspace import Workspace

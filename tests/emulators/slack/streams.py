@@ -7,8 +7,9 @@ from typing import Any
 
 from tests.emulators.slack import events
 from tests.emulators.slack.blocks import MARKDOWN_CHARS, check_blocks
-from tests.emulators.slack.channels import Channel, Message, Stream
+from tests.emulators.slack.channels import Channel
 from tests.emulators.slack.faults import ApiError
+from tests.emulators.slack.messages import Message, Stream
 from tests.emulators.slack.methods import Asked, Method
 
 Json = dict[str, Any]
