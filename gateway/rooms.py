@@ -35,6 +35,7 @@ class Rooms:
         self._changed = changed
         self._moved: tuple[MovedRoom, ...] = ()
         self._now: dict[tuple[str, str], str] = {}
+        self._known = False  # the store was asked since the last change that it told of
 
     async def move(self, channel: str, room: str, now_room: str) -> None:
         """Let everything of a room go on under another id: its talk and people's choices of agents, the settings written for
@@ -50,7 +51,10 @@ class Rooms:
     async def look(self) -> None:
         """Learn of what other instances changed. Raises `memory.errors.StoreUnavailable`."""
         if await self._names.look():
+            self._known = False
+        if not self._known:
             self._moved = await self._names.moved_rooms()
+            self._known = True
             self._now = {(moved.channel, moved.room): moved.now_room for moved in self._moved}
             self._changed()
 

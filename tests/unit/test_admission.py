@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.base import DeleteEvent, EditEvent, InboundEvent, MessageEvent, Quote, Sender
+from adapters.base import DeleteEvent, EditEvent, InboundEvent, MessageEvent, MoveEvent, Quote, Sender
 from config.channels.base import RoomSettings, Trigger
 from gateway.admission import Action, Verdict, admit
 
@@ -132,6 +132,14 @@ def test_edits_and_deletions_are_applied_never_answered(people: list[str] | None
 
     assert decide(EditEvent(text="/restart now", **place), settings, over_limit=True) == "apply edit"
     assert decide(DeleteEvent(**place), settings, over_limit=True) == "apply delete"
+
+
+def test_a_room_that_moved_is_no_matter_of_who_said_so() -> None:
+    """The platform's word names an anonymous admin, a bot or a channel as its sender; it counts all the same."""
+    for sender in (ANA, Sender(user="B1", tenant="T1", account="B1", is_bot=True, trusted=False)):
+        move = MoveEvent(channel="web", room="r", chat_type="group", sender=sender, dedupe_ids=("d",), new_room="r2")
+
+        assert decide(move, room(allow={"people": []}), over_limit=True) == "apply move"
 
 
 @pytest.mark.parametrize("text", ["", " \n\t", "\u3000"])

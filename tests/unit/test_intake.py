@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from adapters.base import DeleteEvent, MessageEvent, Sender
+from adapters.base import DeleteEvent, MessageEvent, MoveEvent, Sender
 from adapters.errors import Conflict, Overloaded
 from config.loader import load
 from gateway.errors import StoreBusy
@@ -109,6 +109,35 @@ async def way(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[W
         made = Way(intake=intake, inbox=inbox, store=store, opened=opened, act=act)
         made.act = made.apply
         yield made
+
+
+class TestLane:
+    """Which lane an event goes to."""
+
+    async def test_all_names_of_a_scope_share_its_lane(self, way: Way) -> None:
+        """A room that moved, before and after; a continued agent (DESIGN 2)."""
+        await way.intake.accept(way.said())
+        await way.store.move_room("web", "r", "新", now_ms=now_ms())
+        views = [await way.intake.accept(way.said(room=name)) for name in ("r", "新")]
+
+        lanes = {event.lane for view in views if (event := await way.inbox.event(int(view.turn)))}
+        assert {"*:web:r:group:default"} == lanes
+
+    async def test_what_says_nothing_opens_no_scope(self, way: Way) -> None:
+        """Talk that is ignored, in however many rooms, leaves nothing in memory; nor does a room's move."""
+        await way.say("lunch?", room="never heard of")
+        move = MoveEvent(
+            channel="web",
+            room="nor of this",
+            chat_type="group",
+            sender=Sender(user="u1", tenant="web", account="u1"),
+            dedupe_ids=("move",),
+            new_room="or that",
+        )
+        view = await way.intake.accept(move)
+
+        assert ("applied", "done") == (view.status, view.rule)
+        assert 0 == (await way.store.size())["scopes"]
 
 
 class TestLimits:
