@@ -80,7 +80,7 @@ class QueueSettings(Section):
         description="Seconds a platform may keep asking to wait with one chunk before it is given up as dead.",
     )
     show_s: float = Field(5, gt=0, description="Seconds one call may take that shows a reply while it is made.")
-    names_s: float = Field(3, gt=0, description="Seconds the look-up of a message's names may take.")
+    names_s: float = Field(2, gt=0, description="Seconds the look-up of a message's names may take.")
     start_s: float = Field(20, gt=0, description="Seconds a channel may take to start, and to end.")
     restart_s: float = Field(
         1, gt=0, description="Seconds before a channel that failed starts again; doubles each time, up to five minutes."

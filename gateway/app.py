@@ -51,6 +51,7 @@ from gateway.intake import Intake
 from gateway.lanes import Gathering, Lanes
 from gateway.live import Live, MadeAgent
 from gateway.metrics import Metrics
+from gateway.naming import Naming
 from gateway.pacing import Pacing
 from gateway.people import People
 from gateway.replies import Commands
@@ -59,6 +60,7 @@ from gateway.responder import Responder
 from gateway.retention import Retention
 from gateway.rooms import Rooms
 from gateway.routing import decode, place_of
+from gateway.showing import Showing
 from memory.base import Store
 from memory.errors import StoreUnavailable
 from memory.ids import Ids, now_ms
@@ -263,6 +265,7 @@ async def run(
             delivered=lambda channel, seconds: metrics.delivered(seconds, channel=channel),
             poll_s=settings.queue.poll_s,
         )
+        naming = Naming(channels=live, names_s=queue.names_s)
         explaining = Explaining(admin=Admin(memory=memory, store=store), intake=intake, inbox=queues, live=live)
         asking = Asking(live=live, memory=memory, streams=streams, metrics=metrics)
         responder = Responder(
@@ -273,6 +276,14 @@ async def run(
             asking=asking,
             commands=Commands(memory=memory, people=people, asking=asking, live=live),
             live=live,
+            naming=naming,
+            showing=Showing(
+                inbox=queues,
+                channels=live,
+                pacing=pacing,
+                show_s=queue.show_s,
+                counted=lambda channel, outcome: metrics.show_ended(channel=channel, outcome=outcome),
+            ),
             streams=streams,
             metrics=metrics,
             current=rooms.current,
@@ -290,6 +301,7 @@ async def run(
             inbox=queues,
             memory=memory,
             people=people,
+            naming=naming,
             lanes=lanes,
             configuration=lambda: live.configuration,
             moved=rooms.move,

@@ -36,12 +36,14 @@ DOWN = (AgentUnavailable, AgentTimeout, AgentBroken)
 
 @dataclass(slots=True)
 class Draft:
-    """An answer while it is made. `prepared` is the prompt in force: a fallback or a shorter try replaces it."""
+    """An answer while it is made. `prepared` is the prompt in force: a fallback or a shorter try replaces it. `changed` is set
+    whenever the text has grown; whoever shows it clears that."""
 
     prepared: Prepared
     text: str = ""
     steps: list[Step] = field(default_factory=list)
     done: Done | None = None
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def reply(self) -> Reply:
         """Return the finished answer as memory keeps it."""
@@ -143,6 +145,7 @@ class Asking:
                             waited = (now_ms() - turn.events[0].accepted_ms) / 1000
                             self._metrics.first_token(waited, channel=caller.channel, agent=name)
                         draft.text += text
+                        draft.changed.set()
                         self._streams.delta(ids, text)
                     case ToolUse(step):
                         draft.steps.append(step)

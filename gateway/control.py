@@ -20,6 +20,7 @@ from gateway.commands import parse_command
 from gateway.errors import StoreBusy
 from gateway.inbox.base import Event, Inbox, Outcome
 from gateway.lanes import Lanes
+from gateway.naming import Naming
 from gateway.people import People
 from gateway.routing import UNREADABLE, Route, decode, place_of
 from memory.base import AgentChange
@@ -47,6 +48,7 @@ class Control:
         inbox: Inbox,
         memory: Memory,
         people: People,
+        naming: Naming,
         lanes: Lanes,
         configuration: Callable[[], Configuration],
         moved: Callable[[str, str, str], Awaitable[None]],
@@ -59,6 +61,7 @@ class Control:
         self._inbox = inbox
         self._memory = memory
         self._people = people
+        self._naming = naming
         self._lanes = lanes
         self._configuration = configuration
         self._moved = moved
@@ -128,6 +131,7 @@ class Control:
                 return _applied("move", known=True)
 
     async def _edit(self, event: Event, route: Route, edit: EditEvent) -> Outcome | None:
+        edit = await self._naming.edited(edit)
         pending = await self._pending(event)
         known = await self._memory.edit(
             route.memory_scope(), edit.message_id, text=edit.text, agent_change=self._agent_change(edit)
@@ -196,7 +200,7 @@ class Control:
         now = amended(route, about)
         if now is None or not isinstance(now.event, MessageEvent):
             return DELETED
-        message = now.event
+        message = await self._naming.named(now.event)
         said = Incoming(
             key=route.conversation_key(),
             event_id=event.id,

@@ -41,18 +41,17 @@ class Delivery:
         ended: Callable[[int], Awaitable[None]],
         *,
         pacing: Pacing,
+        moved: Callable[[str, str, str], Awaitable[None]],
         send_s: float,
         attempts: int,
         first_wait_s: float,
         throttled_s: float,
-        moved: Callable[[str, str, str], Awaitable[None]] | None = None,
         most: int = 100,
         counted: Callable[[str, str], None] = lambda channel, outcome: None,
         limited: Callable[[str, float], None] = lambda channel, seconds: None,
         clock_ms: Callable[[], int] = now_ms,
     ) -> None:
-        """`ended` is told each turn that has reached its end; `moved` carries a room over to another id: (channel, old, new);
-        None: what was meant for the old id is given up.
+        """`ended` is told each turn that has reached its end; `moved` carries a room over to another id: (channel, old, new).
         At most `most` sends at once; a chunk its platform won't have for `throttled_s` is given up. `counted` hears (channel,
         outcome) of every send, `limited` (channel, seconds) of every wait that was asked for."""
         self._outbox = outbox
@@ -228,14 +227,13 @@ class Delivery:
 
     def _follow(self, chunk: Chunk, fault: Moved) -> Record:
         """Put the chunk back first, so that it moves along with all that waits for the room."""
-        moved, room = self._moved, fault.new_room
-        if moved is None or chunk.attempts >= self._attempts:
-            return self._dead(chunk, f"{fault}; the room is {room!r} now ({chunk.attempts} attempts)")
+        if chunk.attempts >= self._attempts:
+            return self._dead(chunk, f"{fault}; the room is {fault.new_room!r} now ({chunk.attempts} attempts)")
         put_back = self._again(chunk, str(fault), wait_s=self._first_wait_s, outcome="moved")
 
         async def record() -> bool | None:
             ended = await put_back()
-            await moved(chunk.channel, address_of(chunk).room, room)
+            await self._moved(chunk.channel, address_of(chunk).room, fault.new_room)
             return ended
 
         return record

@@ -62,6 +62,9 @@ class Metrics:
             "clew_outbox_oldest_seconds", "Age of the oldest chunk not sent.", registry=registry
         )
         self._dead = Gauge("clew_dead", "Events and chunks given up, waiting for an admin.", registry=registry)
+        self._shows = Counter(
+            "clew_shows", "Calls that show a reply while it is made, by how.", ["channel", "outcome"], registry=registry
+        )
         self._starts = Counter(
             "clew_channel_starts", "Starts of channels, by how they ended.", ["channel", "outcome"], registry=registry
         )
@@ -104,6 +107,10 @@ class Metrics:
     def send_ended(self, *, channel: str, outcome: str) -> None:
         """Count how a send went: sent, unknown, dead; retried and throttled ones come again."""
         self._sends.labels(channel, outcome).inc()
+
+    def show_ended(self, *, channel: str, outcome: str) -> None:
+        """Count a call that shows a reply while it is made: shown, signed, dropped (no budget to spare), failed."""
+        self._shows.labels(channel, outcome).inc()
 
     def channel_started(self, *, channel: str, outcome: str) -> None:
         """Count a channel's start: `started`, or `failed` (then or later)."""

@@ -6,6 +6,7 @@ a stored reply is delivered without asking again, a reply in the outbox ends the
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,11 +27,13 @@ from gateway.inbox.base import Event, Inbox, Outbox, Outcome, Reply
 from gateway.lanes import Running
 from gateway.live import Live
 from gateway.metrics import Metrics
+from gateway.naming import Naming
 from gateway.notices import NOTICES, notice
 from gateway.people import People
 from gateway.replies import Commands
 from gateway.rooms import target_of
 from gateway.routing import UNREADABLE, Route, decode, place_of
+from gateway.showing import Showing, Shown
 from memory.base import Quoted
 from memory.errors import ScopeMoved
 from memory.ids import now_ms
@@ -66,6 +69,8 @@ class Responder:
         asking: Asking,
         commands: Commands,
         live: Live,
+        naming: Naming,
+        showing: Showing,
         streams: Streams,
         metrics: Metrics,
         current: Callable[[Address], Address],
@@ -78,6 +83,8 @@ class Responder:
         self._asking = asking
         self._commands = commands
         self._live = live
+        self._naming = naming
+        self._showing = showing
         self._streams = streams
         self._metrics = metrics
         self._current = current
@@ -111,26 +118,29 @@ class Responder:
             await self._end(turn, turn.events, Outcome(state="dead", code="gave_up", message=text))
             return
         self._streams.begin(ids)
-        outgoing = await self._outgoing(turn, routes)
-        if outgoing is None:
-            return
         address = self._current(routes[0].address)
-        target = target_of(address)
-        reply = Reply(
-            event_ids=ids,
-            turn_id=turn.turn_id,
-            channel=address.channel,
-            queue=target.queue,
-            address=target.address,
-            text=outgoing.text,
-            chunks=_chunks(self._live.adapter(address.channel), outgoing.text),
-            failed=outgoing.failed,
-            session=outgoing.session,
-            lane=turn.claim.lane,
-            fence=turn.claim.fence,
-            now_ms=now_ms(),
-        )
-        await self._outbox.put(reply)
+        async with self._showing.turn(turn, address, queue=target_of(address).queue) as shown:
+            outgoing = await self._outgoing(turn, routes, shown)
+            if outgoing is None:
+                return
+            message_id, current = await shown.end(), self._current(address)
+            target = target_of(current)
+            reply = Reply(
+                event_ids=ids,
+                turn_id=turn.turn_id,
+                channel=address.channel,
+                queue=target.queue,
+                address=target.address,
+                text=outgoing.text,
+                chunks=_chunks(self._live.made(address.channel), outgoing.text),
+                failed=outgoing.failed,
+                session=outgoing.session,
+                lane=turn.claim.lane,
+                fence=turn.claim.fence,
+                now_ms=now_ms(),
+                shown=message_id if current is address else None,  # else it stays behind in the old room
+            )
+            await self._outbox.put(reply)
         if reply.state != "replied":
             self._settled([_ended(event, reply) for event in turn.events], reply.text)
         self._note(turn, routes[0], outgoing)
@@ -151,7 +161,7 @@ class Responder:
         turn.events = tuple(event for event, route in pairs if route is not None)
         return [route for _, route in pairs if route is not None]
 
-    async def _outgoing(self, turn: Running, routes: list[Route]) -> Outgoing | None:
+    async def _outgoing(self, turn: Running, routes: list[Route], shown: Shown) -> Outgoing | None:
         """Decide what the turn needs: a notice, a command's answer or the agent's. None: it begins again."""
         head, room = routes[0], self._room(routes[0])
         if turn.attempts >= self._live.configuration.settings.queue.attempts:
@@ -166,13 +176,16 @@ class Responder:
             return None
         command = parse_command(_message(head).text) if len(routes) == 1 else None
         if command is None:
-            return await self._answer(turn, routes)
+            return await self._answer(turn, routes, shown)
         if command.name == "new" and command.argument:
-            return await self._answer(turn, routes, said=command.argument)
+            return await self._answer(turn, routes, shown, said=command.argument)
         return Outgoing(await self._commands.answer(command, head, room))
 
-    async def _answer(self, turn: Running, routes: list[Route], *, said: str | None = None) -> Outgoing | None:
+    async def _answer(
+        self, turn: Running, routes: list[Route], shown: Shown, *, said: str | None = None
+    ) -> Outgoing | None:
         """Append, load, ask, append. `said` stands for the head's text (what followed `/new`)."""
+        routes = list(await asyncio.gather(*(self._named(route) for route in routes)))
         head = routes[0]
         kind = self._live.configuration.settings.channels[head.event.channel].kind
         person = await self._people.person(head.event.sender, kind=kind)
@@ -200,6 +213,7 @@ class Responder:
             for part in prepared.ledger.failed:
                 self._metrics.memory_part_failed(part)
             draft = Draft(prepared)
+            shown.follow(draft)
             caller = _caller(head, kind=kind, person=person)
             try:
                 if not await self._asking.ask(turn, head, draft, lent=lent, caller=caller, room=room):
@@ -207,6 +221,9 @@ class Responder:
             except AgentFault as fault:
                 return await self._failed(turn, head, draft, fault)
         return await self._kept(turn, head, draft)
+
+    async def _named(self, route: Route) -> Route:
+        return msgspec.structs.replace(route, event=await self._naming.named(_message(route)))
 
     async def _moved(self, turn: Running, head: Route, room: RoomSettings) -> bool:
         """Whether the scope has come under another name since the turn was accepted: then what waits here goes on in that

@@ -111,6 +111,10 @@ async def reply(box: SqliteInbox, room: str, text: str, *, shown: str | None = N
     return id_
 
 
+async def stays(channel: str, old: str, new: str) -> None:
+    """No room moves here."""
+
+
 async def deliver(
     box: SqliteInbox,
     platform: Adapter | One | None,
@@ -138,7 +142,7 @@ async def deliver(
         platform if isinstance(platform, One) else One(platform),
         note,
         pacing=pacing or Pacing(),
-        moved=moved,
+        moved=moved or stays,
         send_s=0.05,
         attempts=attempts,
         first_wait_s=0.01,

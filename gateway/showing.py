@@ -1,0 +1,209 @@
+"""What people see while the agent answers: the sign that it does, and the text as far as it has come.
+
+Never in the way of the answer: a call that fails or finds no budget is dropped, and the next one shows all there is by then.
+The message that shows the text is kept on the turn, so that the next attempt after a crash goes on with it, and the finished
+reply takes its place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from adapters.base import Adapter, Address, Call, Paced, Rate, Shows
+from adapters.errors import Refused, SendFailed, Throttled, Unreachable
+from gateway.asking import Draft
+from gateway.errors import StoreBusy
+from gateway.inbox.base import Inbox
+from gateway.lanes import Running
+from gateway.pacing import Pacing
+from gateway.sending import Channels
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Showing:
+    """Shows turns; one for all lanes.
+
+    `show_s` is the time of one call; `counted` hears (channel, outcome) of each: shown, signed, dropped (no budget), failed.
+    """
+
+    inbox: Inbox
+    channels: Channels
+    pacing: Pacing
+    show_s: float
+    counted: Callable[[str, str], None] = lambda channel, outcome: None
+
+    @asynccontextmanager
+    async def turn(self, turn: Running, address: Address, *, queue: str) -> AsyncIterator[Shown]:
+        """Give what shows the turn; it shows nothing before `follow`. On the way out the sign is taken away."""
+        shown = Shown(self, turn, address, queue=queue)
+        try:
+            yield shown
+        except asyncio.CancelledError:
+            shown.cancel()
+            raise
+        finally:
+            await shown.end()
+            await shown.sign_off()
+
+
+class Shown:
+    """One turn while it is answered."""
+
+    def __init__(self, means: Showing, turn: Running, address: Address, *, queue: str) -> None:
+        self._means = means
+        self._turn = turn
+        self._address = address
+        self._queue = queue
+        self._message_id = next((event.shown for event in turn.events if event.shown is not None), None)
+        self._kept = self._message_id
+        self._signed = False
+        self._over = asyncio.Event()
+        self._draft: Draft | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def follow(self, draft: Draft) -> None:
+        """Show the draft from now on, as it grows."""
+        adapter = self._means.channels.made(self._address.channel)
+        if adapter is not None and isinstance(adapter, Shows):
+            self._draft = draft
+            run = self._run(draft, sign_every_s=adapter.sign_every_s, show_every_s=adapter.show_every_s)
+            self._task = asyncio.create_task(run, name=f"show {self._turn.turn_id}")
+
+    async def end(self) -> str | None:
+        """Show no more; return the id of the message that the finished reply replaces, None if there is none.
+
+        Waits for a call under way: it must not come after what replaces it."""
+        self._over.set()
+        if self._draft is not None:
+            self._draft.changed.set()
+        if self._task is not None:
+            await asyncio.gather(self._task, return_exceptions=True)
+        return self._message_id
+
+    def cancel(self) -> None:
+        """Show no more, and leave what is under way."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def sign_off(self) -> None:
+        """Take the sign away, if there is one."""
+        if self._signed:
+            await self._call("sign", lambda adapter: adapter.sign(self._address, on=False), outcome="signed")
+
+    async def _run(self, draft: Draft, *, sign_every_s: float, show_every_s: float | None) -> None:
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._sign(every_s=sign_every_s))
+                if show_every_s is not None:
+                    tasks.create_task(self._show(draft, every_s=show_every_s))
+        except* Exception as faults:
+            # Most often the lane is lost; whatever it is, the answer goes on, or ends for reasons of its own.
+            logger.warning("showing broke off", exc_info=faults, extra={"turn": self._turn.turn_id})
+
+    async def _sign(self, *, every_s: float) -> None:
+        """Show the sign until there is text to see."""
+        while self._message_id is None:
+            if await self._call("sign", lambda adapter: adapter.sign(self._address, on=True), outcome="signed"):
+                self._signed = True
+            if await self._rested(every_s):
+                return
+
+    async def _show(self, draft: Draft, *, every_s: float) -> None:
+        """Show the text whenever it has grown, at most once in `every_s`."""
+        last = ""
+        while True:
+            await draft.changed.wait()
+            if self._over.is_set():
+                return
+            draft.changed.clear()
+            text = draft.text
+            if text.strip() and text != last:
+                if await self._text(text):
+                    last = text
+                if await self._rested(every_s):
+                    return
+                if draft.text != last:
+                    draft.changed.set()  # also for what was dropped
+
+    async def _text(self, text: str) -> bool:
+        ids: list[str | None] = []
+
+        async def show(adapter: Shows) -> None:
+            turn = str(self._turn.turn_id)
+            ids.append(await adapter.show(self._address, text, turn=turn, shown=self._message_id))
+
+        call: Call = "send" if self._message_id is None else "edit"
+        shown = await self._call(call, show, outcome="shown")
+        if ids and ids[0] is not None:
+            self._message_id = ids[0]
+        await self._keep()
+        return shown
+
+    async def _keep(self) -> None:
+        """Keep the message on the turn. Raises `LeaseLost`."""
+        if self._message_id is None or self._message_id == self._kept:
+            return
+        ids, claim = [event.id for event in self._turn.events], self._turn.claim
+        try:
+            await self._means.inbox.show(ids, self._message_id, lane=claim.lane, fence=claim.fence)
+        except StoreBusy:
+            logger.warning("shown message not kept yet", exc_info=True, extra={"turn": self._turn.turn_id})
+        else:
+            self._kept = self._message_id
+
+    async def _call(self, call: Call, act: Callable[[Shows], Awaitable[None]], *, outcome: str) -> bool:
+        """Make a call if there is budget to spare; whether it went well. What can't be mended ends the showing."""
+        channel, now = self._address.channel, asyncio.get_running_loop().time()
+        with self._means.channels.lent(channel) as adapter:
+            if adapter is None or not isinstance(adapter, Shows):
+                return False
+            try:
+                if not self._means.pacing.spare(channel, self._queue, self._rates(adapter, call), now=now):
+                    self._means.counted(channel, "dropped")
+                    return False
+                async with asyncio.timeout(self._means.show_s):
+                    await act(adapter)
+            except Exception as exc:
+                self._failed(call, exc)
+                return False
+        self._means.counted(channel, outcome)
+        return True
+
+    def _rates(self, adapter: Adapter, call: Call) -> tuple[Rate, ...]:
+        return adapter.rates(self._address, call) if isinstance(adapter, Paced) else ()
+
+    def _failed(self, call: Call, exc: Exception) -> None:
+        channel, now = self._address.channel, asyncio.get_running_loop().time()
+        self._means.counted(channel, "failed")
+        extra = {"turn": self._turn.turn_id, "channel": channel, "call": call, "reason": str(exc)}
+        match exc:
+            case Throttled():
+                scope = exc.scope or self._queue
+                self._means.pacing.block(channel, scope, until=now + exc.retry_after_s, now=now)
+                logger.info("platform asks to wait", extra=extra)
+            case Unreachable():
+                logger.info("not shown", extra=extra)
+            case SendFailed() | TimeoutError() if call == "sign" or (call == "edit" and not isinstance(exc, Refused)):
+                logger.info("not shown", extra=extra)
+            case SendFailed() | TimeoutError():
+                # Refused for good; or a first message whose id is not known: a second one must not follow it.
+                logger.info("showing ends", extra=extra)
+                self._over.set()
+            case _:
+                logger.error("showing broke off", exc_info=exc, extra=extra)
+                self._over.set()
+
+    async def _rested(self, seconds: float) -> bool:
+        """Wait; True when the showing is over."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._over.wait()
+        except TimeoutError:
+            return False
+        return True
