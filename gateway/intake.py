@@ -133,7 +133,8 @@ class Intake:
             fingerprint=fingerprint,
             now_ms=now_ms(),
             outcome=Outcome(state="ignored", rule=verdict.rule) if verdict.action == "ignore" else None,
-            subject=subject_of(event),
+            # Only of ids that are the platform's own is anything said later, or twice.
+            subject=subject_of(event) if fingerprint is None else None,
             revives=UNHEARD if fingerprint is None else (),
         )
         return new, await self._lane(routed, settings, verdict), verdict
