@@ -21,7 +21,7 @@ from gateway.live import Live, MadeAgent
 from gateway.metrics import Metrics
 from gateway.notices import notice
 from gateway.policy import policy_of
-from gateway.routing import Route
+from gateway.routing import Route, place_of
 from memory.base import Step
 from memory.ids import now_ms
 from memory.policy import Policy
@@ -83,12 +83,10 @@ class Asking:
             policy = policy_of(agent, made.settings, room, model=made.model, reports_lookups=made.agent.reports_lookups)
             yield Lent(made=made, policy=policy)
 
-    async def ask(
-        self, turn: Running, head: Route, draft: Draft, *, lent: Lent, caller: Caller, room: RoomSettings
-    ) -> bool:
+    async def ask(self, turn: Running, head: Route, draft: Draft, *, lent: Lent, caller: Caller) -> bool:
         """Fill the draft. False: the turn was interrupted and begins again. One that was stopped, or whose message is gone,
         has what there was so far, marked, or no text. Raises `AgentFault` when no agent gave an answer."""
-        answer = asyncio.ensure_future(self._with_fallback(turn, head, draft, lent=lent, caller=caller, room=room))
+        answer = asyncio.ensure_future(self._with_fallback(turn, head, draft, lent=lent, caller=caller))
         halted = asyncio.ensure_future(turn.halted.wait())
         try:
             await asyncio.wait({answer, halted}, return_when=asyncio.FIRST_COMPLETED)
@@ -107,18 +105,21 @@ class Asking:
             self._streams.delta([event.id for event in turn.events], mark)
         return True
 
-    async def _with_fallback(
-        self, turn: Running, head: Route, draft: Draft, *, lent: Lent, caller: Caller, room: RoomSettings
-    ) -> None:
+    async def _with_fallback(self, turn: Running, head: Route, draft: Draft, *, lent: Lent, caller: Caller) -> None:
         try:
             await self._shorter_if_need_be(turn, lent, draft, caller=caller)
         except DOWN as fault:
-            if room.fallback is None:
+            # As the settings are now: agent, policy and revision of one moment, whatever was reloaded since the turn began.
+            configuration = self._live.configuration
+            room = place_of(head.event, configuration)
+            if room is None or room.fallback is None:
                 raise
             logger.warning("fallback agent answers", extra={"fallback": room.fallback, "reason": str(fault)})
             async with self.lent(room.fallback, room) as other:
-                draft.prepared = self._memory.again(draft.prepared, policy=other.policy)
                 self._begin_again(turn, draft)
+                draft.prepared = await self._memory.handed_over(
+                    draft.prepared, policy=other.policy, revision=configuration.revision
+                )
                 await self._shorter_if_need_be(turn, other, draft, caller=caller)
 
     async def _shorter_if_need_be(self, turn: Running, lent: Lent, draft: Draft, *, caller: Caller) -> None:
@@ -126,7 +127,7 @@ class Asking:
             try:
                 await self._stream(turn, lent, draft, caller=caller)
             except ContextTooLong:
-                draft.prepared = self._memory.again(draft.prepared, shorter=True)
+                draft.prepared = self._memory.shortened(draft.prepared)
                 self._begin_again(turn, draft)
                 await self._stream(turn, lent, draft, caller=caller)
         except AgentFault as fault:

@@ -216,7 +216,7 @@ class Responder:
             shown.follow(draft)
             caller = _caller(head, kind=kind, person=person)
             try:
-                if not await self._asking.ask(turn, head, draft, lent=lent, caller=caller, room=room):
+                if not await self._asking.ask(turn, head, draft, lent=lent, caller=caller):
                     return None
             except AgentFault as fault:
                 return await self._failed(turn, head, draft, fault)

@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from memory.base import AgentChange, Ledger, Loaded, Message, Owner, SessionRule, Store
-from memory.context import assemble
+from memory.base import AgentChange, Ledger, Load, Loaded, Message, Owner, SessionRule, Store
 from memory.errors import ScopeMoved, StoreUnavailable
 from memory.ids import now_ms, session_id
 from memory.key import Scope
@@ -27,6 +26,7 @@ from memory.turn import (
     Prepared,
     Reply,
     TurnRequest,
+    again,
     closed,
     inputs_of,
     load_of,
@@ -37,6 +37,8 @@ from memory.turn import (
 )
 
 logger = logging.getLogger(__name__)
+
+_PERSONAL = ("pinned", "profile")
 
 KEEP_OBSERVED = 200
 """Background messages kept for a scope: the most that a room may show, so that replays find what was shown."""
@@ -104,23 +106,47 @@ class Memory:
             logger.exception("memory could not be read", extra={"scope": str(scope)})
             return Loaded(failed=("window", "observed", "summary", "facts", "pinned", "profile", "carried"))
 
-    def again(self, prepared: Prepared, *, policy: Policy | None = None, shorter: bool = False) -> Prepared:
-        """Return the turn with another prompt: by another agent's policy (a fallback), or at half the length, after the
-        model refused this one as too long. The ledger says so."""
+    def shortened(self, prepared: Prepared) -> Prepared:
+        """Return the turn with a prompt of half the length, after the model refused this one as too long; the ledger says so."""
         inputs = prepared.inputs
-        if policy is not None:
-            frame = msgspec.structs.replace(
-                inputs.frame, model=policy.model, reports_lookups=policy.reports_lookups, limit_tokens=None
-            )
-            tokenizer = self._tokenizers.pick(policy.tokenizer, policy.model)
-            notes = (*inputs.notes, f"answered by {policy.agent}")
-            inputs = msgspec.structs.replace(inputs, policy=policy, frame=frame, tokenizer=tokenizer, notes=notes)
-        if shorter:
-            frame = msgspec.structs.replace(inputs.frame, limit_tokens=max(1, prepared.context.tokens // 2))
-            notes = (*inputs.notes, "context refused: trimmed harder once")
-            inputs = msgspec.structs.replace(inputs, frame=frame, notes=notes)
-        context, ledger = assemble(inputs)
-        return msgspec.structs.replace(prepared, inputs=inputs, context=context, ledger=ledger)
+        frame = msgspec.structs.replace(inputs.frame, limit_tokens=max(1, prepared.context.tokens // 2))
+        notes = (*inputs.notes, "context refused: trimmed harder once")
+        return again(prepared, msgspec.structs.replace(inputs, frame=frame, notes=notes))
+
+    async def handed_over(self, prepared: Prepared, *, policy: Policy, revision: str) -> Prepared:
+        """Return the turn with the prompt of another agent (a fallback), by its policy under the settings of `revision`; the
+        ledger says so. What is known of the person is what that agent may know: its namespace's."""
+        inputs = prepared.inputs
+        frame = msgspec.structs.replace(
+            inputs.frame, model=policy.model, reports_lookups=policy.reports_lookups, limit_tokens=None
+        )
+        changed = msgspec.structs.replace(
+            inputs,
+            policy=policy,
+            revision=revision,
+            frame=frame,
+            loaded=await self._known_to(prepared, policy),
+            tokenizer=self._tokenizers.pick(policy.tokenizer, policy.model),
+            notes=(*inputs.notes, f"answered by {policy.agent}"),
+        )
+        return again(prepared, changed)
+
+    async def _known_to(self, prepared: Prepared, policy: Policy) -> Loaded:
+        """Return what was loaded, with the profile that the policy's agent may read."""
+        inputs, loaded = prepared.inputs, prepared.inputs.loaded
+        rights = ("namespace", "private_in_group")
+        if all(getattr(policy, right) == getattr(inputs.policy, right) for right in rights):
+            return loaded
+        turn = msgspec.structs.replace(prepared.turn, policy=policy)
+        wish = Load(owner=owner_of(turn, inputs.scope_id), now_ms=inputs.now_ms, page=1)
+        try:
+            other = await self._store.load(wish, session_id=loaded.session_id)
+        except StoreUnavailable:
+            logger.exception("profile could not be read", extra={"turn": inputs.turn_id})
+            other = Loaded(failed=_PERSONAL)
+        failed = (part for part in other.failed if part in _PERSONAL)
+        kept = (part for part in loaded.failed if part not in _PERSONAL)
+        return msgspec.structs.replace(loaded, pinned=other.pinned, profile=other.profile, failed=(*kept, *failed))
 
     async def append(self, prepared: Prepared, reply: Reply, *, fence: int, notes: Sequence[str] = ()) -> Message:
         """Store the reply and the turn's ledger, in one transaction, and return the reply as stored.

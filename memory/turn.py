@@ -140,6 +140,12 @@ def prepared_of(turn: TurnRequest, inputs: Inputs) -> Prepared:
     return Prepared(turn=turn, inputs=inputs, context=context, ledger=ledger)
 
 
+def again(prepared: Prepared, inputs: Inputs) -> Prepared:
+    """Make the prompt again from other inputs."""
+    context, ledger = assemble(inputs)
+    return msgspec.structs.replace(prepared, inputs=inputs, context=context, ledger=ledger)
+
+
 def closed(ledger: Ledger, usage: dict[str, int], notes: Sequence[str]) -> Ledger:
     """Return the ledger with what came of the turn."""
     return msgspec.structs.replace(ledger, usage=usage, notes=(*ledger.notes, *notes))

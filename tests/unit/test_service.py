@@ -17,6 +17,7 @@ from memory.policy import Policy
 from memory.reading import filled, question_pending
 from memory.turn import Incoming, Reply
 from tests.contracts.columns import COLUMNS, Column, SqliteColumn
+from tests.contracts.store import item
 from tests.unit.remembering import NOW, Talk, key_of, remembering, rules, scope, texts
 
 PLAIN = Policy(down_weight="none")
@@ -321,7 +322,7 @@ class TestAgain:
         for _ in range(4):
             await talk.say("word " * 200, "word " * 200)
         prepared = await talk.ask("and now, friend?")
-        shorter = talk.memory.again(prepared, shorter=True)
+        shorter = talk.memory.shortened(prepared)
 
         assert shorter.context.tokens <= prepared.context.tokens // 2
         assert "and now, friend?" == texts(shorter)[-1]
@@ -329,12 +330,29 @@ class TestAgain:
 
     async def test_for_the_fallback_agent(self, talk: Talk) -> None:
         """Its own role and window; the ledger names who answered, and a limit of the first agent is not its."""
-        prepared = talk.memory.again(await talk.ask("hello friend"), shorter=True)
-        other = talk.memory.again(prepared, policy=Policy(agent="backup", model="m2", system="I am the backup."))
+        prepared = talk.memory.shortened(await talk.ask("hello friend"))
+        backup = Policy(agent="backup", model="m2", system="I am the backup.")
+        other = await talk.memory.handed_over(prepared, policy=backup, revision="later")
 
         assert other.context.system.startswith("I am the backup.")
         assert ("backup", "m2", None) == (other.ledger.agent, other.ledger.frame.model, other.ledger.frame.limit_tokens)
-        assert "answered by backup" == other.ledger.notes[-1]
+        assert ("answered by backup", "later") == (other.ledger.notes[-1], other.ledger.revision)
+
+    async def test_a_fallback_knows_of_the_person_what_its_namespace_does(self, column: Column, talk: Talk) -> None:
+        """Agents of another namespace share no profile, also when one steps in for the other (DESIGN 2): what the first one
+        knew leaves the prompt, what the second one may know enters it."""
+        async with column.open() as store:
+            white, blue = item(1, text="likes white"), item(2, text="讨厌蓝色", namespace="theirs", pinned=True)
+            await store.put_profile([white, blue])
+        prepared = await talk.ask("hello friend", person_id=7)
+        assert "likes white" in prepared.context.system
+
+        same = await talk.memory.handed_over(prepared, policy=Policy(agent="backup"), revision="r")
+        other = await talk.memory.handed_over(prepared, policy=Policy(agent="b", namespace="theirs"), revision="r")
+
+        assert "likes white" in same.context.system
+        assert "likes white" not in other.context.system
+        assert "讨厌蓝色" in other.context.system
 
 
 class TestGroup:

@@ -126,9 +126,8 @@ class TestReplay:
         for _ in range(5):
             await talk.say("word " * 100, "word " * 100, policy=POLICY)
         backup = msgspec.structs.replace(POLICY, agent="backup", system="I am the backup.")
-        prepared = talk.memory.again(
-            talk.memory.again(await talk.ask("and now, friend?", policy=POLICY), policy=backup), shorter=True
-        )
+        asked = await talk.ask("and now, friend?", policy=POLICY)
+        prepared = talk.memory.shortened(await talk.memory.handed_over(asked, policy=backup, revision="later"))
         await talk.answer(prepared, "here")
 
         assert (await replay(talk, prepared, backup)).identical
