@@ -185,10 +185,8 @@ def _apart(before: Block, path_before: Path, block: Block, path: Path) -> bool:
     if not shared or not isinstance(around := path[shared - 1], Item) or not around.tight:
         return True
     quotes = bool(last and here and isinstance(last[0], Quote) and isinstance(here[0], Quote))
-    texts = (
-        isinstance(before, Prose) and not before.heading and isinstance(block, Prose | Table) and path == path_before
-    )
-    return quotes or texts
+    texts = isinstance(before, Prose) and not before.heading and isinstance(block, Prose | Table)
+    return quotes or isinstance(before, Table) or (texts and path == path_before)
 
 
 def depth(before: Block, after: Block) -> int:

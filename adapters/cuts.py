@@ -20,7 +20,7 @@ _SENTENCES = re.compile(rf"[.!?…][{_CLOSING}*_]*\s+|[。！？；…]+[{_CLOSI
 _WORDS = re.compile(rf"\s+|[，、：；。！？][{_CLOSING}]*\s*")
 _GAPS = re.compile(r"\n(?=[ \t]*\n)")
 _LINES = re.compile(r"\n")
-_SPACES = re.compile(r"[ \t]+")
+_SPACES = re.compile(r"(?<=\S)[ \t]+")
 _CHARACTERS = regex.compile(r"\X")
 _NEVER_FIRST = "，。、！？；：）】」』”’》"  # no Chinese or Japanese line begins with these
 _LOOK_AHEAD = 64  # more than any emoji has code points; what is longer than that is cut within
@@ -37,8 +37,10 @@ def length(block: Block) -> int:
 
 
 def parted(block: Block) -> Block:
-    """Return the block ready to be cut: prose with its runs."""
-    return replace(block, runs=read(block.source)) if isinstance(block, Prose) and not block.runs else block
+    """Return the block ready to be cut: prose with its runs, code without blank lines before it."""
+    if isinstance(block, Prose) and not block.runs:
+        return replace(block, runs=read(block.source))
+    return replace(block, content=block.content.lstrip("\n")) if isinstance(block, Code) else block
 
 
 def cut_at(block: Block, at: int) -> tuple[Block, Block | None]:
@@ -69,6 +71,11 @@ def _code_at(block: Code, at: int) -> tuple[Code, Code | None]:
     return first, replace(block, content=after, info=info, fresh=0) if after.strip() else None
 
 
+def visible(block: Block) -> bool:
+    """Whether there is anything to see of the block."""
+    return not isinstance(block, Code) or bool(block.content.strip())
+
+
 def best(block: Block, at: int, *, fine: bool = True) -> int:
     """Return the best place at or before `at`: after the last sentence (line, word) in its second half, or, `fine`, after
     the last whole character. 0: there is none."""
@@ -79,9 +86,10 @@ def best(block: Block, at: int, *, fine: bool = True) -> int:
         return len(text)
     ends = [found.end() for found in _CHARACTERS.finditer(text, 0, at + _LOOK_AHEAD)]
     whole = set(ends)
-    for level in (_GAPS, _LINES, _SPACES) if isinstance(block, Code) else (_SENTENCES, _WORDS):
+    levels = (_GAPS, _LINES) if isinstance(block, Code) else (_SENTENCES, _WORDS)
+    for level in (*levels, _SPACES) if fine else levels:
         found = [hit.end() for hit in level.finditer(text, at // 2, at + 1) if hit.end() <= at and hit.end() in whole]
-        if found:
+        if found and text[: found[-1]].strip():
             return found[-1]
     if not fine:
         return 0

@@ -37,7 +37,7 @@ class Run:
     @property
     def flat(self) -> str:
         """The run as positions count it."""
-        return self.text if self.kind != "whole" or len(self.text) == 1 else WHOLE
+        return WHOLE if self.parts or (self.kind == "whole" and len(self.text) != 1) else self.text
 
 
 Runs = tuple[Run, ...]
@@ -85,7 +85,7 @@ def _link(token: Token, label: Runs, marks: tuple[str, ...]) -> Run:
     if token.markup == "autolink":
         source = text if target.startswith("mailto:") else target
         return Run(kind="whole", text=text, marks=marks, source=f"<{source}>", parts=(replace(address, text=text),))
-    parts = (address,) if text in ("", target) else (*label, Run(kind="text", text=" "), address)
+    parts = (address,) if text.strip() in ("", target) else (*label, Run(kind="text", text=" "), address)
     source = f"[{write(label)}]({_target(token, target)})"
     return Run(kind="whole", text=text, marks=marks, source=source, parts=parts)
 
@@ -140,7 +140,7 @@ def _trimmed(runs: Sequence[Run], *, last: bool) -> Runs:
     edge = -1 if last else 0
     while kept and kept[edge].kind != "code":
         run = kept[edge]
-        if run.kind == "whole" and not run.text.isspace():
+        if run.parts or (run.kind == "whole" and not run.text.isspace()):
             break
         text = run.text.rstrip() if last else run.text.lstrip()
         if text and run.kind == "text":
@@ -196,13 +196,14 @@ def _guarded(found: re.Match[str]) -> str:
     return f"{space}\\{sign}" if sign else f"{space}{number}\\{stop}"
 
 
-def _shape(runs: Sequence[Run]) -> list[tuple[str, str, tuple[str, ...]]]:
-    """What must come out again: text by what it stands in, neighbours joined."""
-    shape: list[tuple[str, str, tuple[str, ...]]] = []
+def _shape(runs: Sequence[Run]) -> list[tuple[str, str, list[str]]]:
+    """What must come out again: text by what it stands in, neighbours joined. Emphasis in emphasis has no order:
+    Markdown reads `***x***` in one way only."""
+    shape: list[tuple[str, str, list[str]]] = []
     for run in runs:
-        linked = run.kind == "whole" and run.parts
-        kind, text = (run.source, run.text) if linked else ("code" if run.kind == "code" else "text", run.text)
-        if shape and shape[-1][0] == kind == "text" and shape[-1][2] == run.marks:
+        kind = run.source if run.parts else "code" if run.kind == "code" else "text"
+        text, marks = run.text, sorted(run.marks)
+        if shape and shape[-1][0] == kind == "text" and shape[-1][2] == marks:
             text = shape.pop()[1] + text
-        shape.append((kind, text, run.marks))
+        shape.append((kind, text, marks))
     return shape

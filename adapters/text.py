@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from markdown_it.tree import SyntaxTreeNode
 
 from adapters.blocks import blocks, written
+from adapters.cuts import visible
 from adapters.markdown import block_tokens, tree
 from adapters.packing import Measure, packed
 
@@ -31,7 +32,7 @@ def split(markdown: str, *, limit: int, measure: Measure) -> list[str]:
     while row:
         taken, row = packed(row, limit, measure)
         piece = written(taken)
-        if piece.strip():
+        if piece.strip() and any(map(visible, taken)):
             pieces.append(piece)
     return pieces or [""]
 
