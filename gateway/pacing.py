@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 
 from adapters.base import Rate
 
+JITTER_S = 0.1
+"""Seconds by which two calls may come closer together on their way: the platform counts when it gets them, not when they go."""
+
 MARGIN_S = 0.05
 """Seconds by which places in a line lie further apart than they must: whoever comes late by less holds nobody up."""
 
@@ -40,17 +43,17 @@ class _Scope:
     def next_at(self, rate: Rate, *, behind_line: bool) -> float:
         """Return the first moment at which one more call keeps to the rate."""
         waiting = len(self.line) if behind_line else 0
+        window_s = rate.per_s + JITTER_S
+        free = self.calls[-rate.count] + window_s if len(self.calls) >= rate.count else 0.0
         if waiting >= rate.count:
-            free = self.line[-rate.count].at + rate.per_s + MARGIN_S
-        else:
-            nth = rate.count - waiting
-            free = self.calls[-nth] + rate.per_s if len(self.calls) >= nth else 0.0
-            free += MARGIN_S if waiting else 0.0
+            free = max(free, self.line[-rate.count].at + window_s + MARGIN_S)
+        elif waiting and len(self.calls) >= rate.count - waiting:
+            free = max(free, self.calls[waiting - rate.count] + window_s + MARGIN_S)
         # Behind the last in line, whatever the count: nobody is passed.
         return max(free, self.blocked_until, self.line[-1].at if waiting else 0.0)
 
     def used(self, rate: Rate, *, now: float) -> int:
-        return sum(call > now - rate.per_s for call in self.calls)
+        return sum(call + rate.per_s + JITTER_S > now for call in self.calls)
 
     def take(self, rate: Rate, *, now: float) -> None:
         self.longest_s, self.most = max(self.longest_s, rate.per_s), max(self.most, rate.count)
@@ -60,7 +63,7 @@ class _Scope:
 
     def idle(self, *, now: float) -> bool:
         last = self.calls[-1] if self.calls else 0.0
-        return not self.line and self.blocked_until <= now and last + self.longest_s <= now
+        return not self.line and self.blocked_until <= now and last + self.longest_s + JITTER_S <= now
 
 
 class Pacing:
