@@ -12,9 +12,12 @@ from typing import Literal
 import pytest
 
 from adapters.base import Address, Capabilities, Intake, Receipt
+from adapters.problems import Problem
+from adapters.webhook.adapter import WebhookAdapter
 from config.channels.base import ChannelSettings
 from config.loader import Configuration, load
 from gateway.agents.demo import DemoAgent
+from gateway.app import http_channel
 from gateway.channels import Channel, Times
 from gateway.live import Live, MadeAgent
 from tests.fakes import FakeIntake
@@ -257,3 +260,34 @@ async def test_one_that_never_began_can_be_stopped(platform: Platform) -> None:
     await channel.run(FakeIntake())
 
     assert not channel.running
+
+
+async def test_a_url_whose_channel_does_not_run_says_so(platform: Platform) -> None:
+    """503, when to come again, and not a word of what is wrong inside; afterwards it is served again."""
+
+    class Hook(WebhookAdapter):
+        @asynccontextmanager
+        async def running(self, intake: Intake) -> AsyncIterator[None]:
+            if platform.acts:
+                raise ConnectionError(platform.acts.pop())
+            async with super().running(intake):
+                yield
+                platform.note("served")
+
+    async with a_house(platform) as house:
+        house.live = Live(
+            configured(platform.folder),
+            make_agent=lambda name, settings: MadeAgent(agent=DemoAgent(), settings=settings, kind="demo", model=""),
+            make_adapter=lambda name, settings: Hook(name, settings=settings, members=lambda room, thread: None),  # type: ignore[arg-type]
+            times=Times(start_s=1, send_s=1, rest_s=0.01),
+            noted=lambda channel, outcome: platform.note(outcome),
+        )
+        platform.acts = ["raises"]
+        await house.apply("hook")
+        with pytest.raises(Problem, match="'hook' does not run now") as told:
+            http_channel(house.live, "hook")
+        await platform.until(lambda: "started" in platform.log)
+
+        assert (503, "2") == (told.value.status, told.value.headers["Retry-After"])
+        assert house.live.adapter("hook") is http_channel(house.live, "hook")
+        assert None is http_channel(house.live, "nobody")
