@@ -169,7 +169,7 @@ class SlackAdapter:
         await self._open().sign(address, on=on)
 
     async def show(self, address: Address, text: str, *, turn: str, shown: str | None) -> str | None:
-        return await self._open().show(address, text, shown=shown)
+        return await self._open().show(address, text, turn=turn, shown=shown)
 
     async def find(self, address: Address, *, chunk_id: str) -> Receipt | None:
         return await self._open().find(address, chunk_id=chunk_id)

@@ -105,8 +105,8 @@ class _Reader:
             message_id=string(event, "ts"),
             text=text,
             mentions_bot=mentioned,
+            # The trigger only: being in a thread is no reply to its root, which is quoted for nobody.
             reply_to_bot=string(event, "parent_user_id") == self._me.user,
-            in_reply_to=_root(event) if _root(event) != string(event, "ts") else None,
             quote=self._quote(event),
         )
 

@@ -9,7 +9,7 @@ from typing import Any
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.base import Address, Call, Rate, Receipt
-from adapters.errors import Refused, Unreachable
+from adapters.errors import Refused, Unknown, Unreachable
 from adapters.slack import render
 from adapters.slack.parse import milliseconds
 from adapters.slack.reading import Fields, maps, string
@@ -18,8 +18,8 @@ from adapters.text import closed
 
 POST, UPDATE, STATUS = "chat.postMessage", "chat.update", "assistant.threads.setStatus"
 
-CHUNK = "clew_chunk"
-"""The kind of metadata by which a message is found again."""
+MARK = "clew"
+"""The kind of metadata by which a message is found again: {"chunk": id} of a reply's part, {"turn": id} of what shows one."""
 
 _NOT_EDITABLE = frozenset(
     {"cant_update_message", "edit_window_closed", "message_not_found", "msg_too_long", "streaming_state_conflict"}
@@ -42,7 +42,7 @@ class Posting:
     async def send(self, address: Address, chunk: str, *, chunk_id: str, shown: str | None) -> Receipt:
         """See `Adapter.send`. What can't be edited any more goes out as a new message; Markdown that Slack won't take, as
         plain text."""
-        metadata = {"event_type": CHUNK, "event_payload": {"chunk_id": chunk_id}}
+        metadata = _metadata({"chunk": chunk_id})
         content = {**render.message(chunk, quoted=address.quoted), "metadata": metadata}
         if shown is not None:
             self._shown.pop(shown, None)
@@ -60,15 +60,21 @@ class Posting:
                 raise
             return Receipt(message_id=await self._post(address, {**render.text_only(chunk), "metadata": metadata}))
 
-    async def show(self, address: Address, text: str, *, shown: str | None) -> str | None:
+    async def show(self, address: Address, text: str, *, turn: str, shown: str | None) -> str | None:
         """Post the answer as far as it has come, then edit that message. What is longer than one message shows its first
-        part until the answer is whole."""
+        part until the answer is whole. A post whose answer was lost is looked for, so that none stays there half-done."""
         piece = render.chunks(closed(text))[0]
         if not piece.strip() or (shown is not None and self._shown.get(shown) == piece):
             return shown
         content = render.message(piece, quoted=address.quoted)
         if shown is None:
-            shown = await self._post(address, content)
+            mark = {"turn": turn}
+            try:
+                shown = await self._post(address, {**content, "metadata": _metadata(mark)})
+            except Unknown:
+                shown = await self._found(address, mark)
+                if shown is None:
+                    raise
         else:
             await self._update(address.room, shown, content)
         _remember(self._shown, shown, piece)
@@ -89,14 +95,20 @@ class Posting:
             raise
 
     async def find(self, address: Address, *, chunk_id: str) -> Receipt | None:
-        """Look for the chunk among the messages that came after the one it answers."""
+        """See `Reconciles.find`."""
+        ts = await self._found(address, {"chunk": chunk_id})
+        return Receipt(message_id=ts) if ts is not None else None
+
+    async def _found(self, address: Address, mark: Fields) -> str | None:
+        """Return the message with this mark among those that came after the one it answers."""
         oldest = address.reply_to if milliseconds(address.reply_to or "") is not None else None
         cursor = None
         for _ in range(_PAGES):
             answer = await self._page(address, oldest=oldest, cursor=cursor)
             for message in maps(answer, "messages"):
-                if _chunk_of(message) == chunk_id:
-                    return Receipt(message_id=string(message, "ts"))
+                metadata = message.get("metadata") or {}
+                if metadata.get("event_type") == MARK and metadata.get("event_payload") == mark:
+                    return string(message, "ts")
             cursor = string(answer.get("response_metadata") or {}, "next_cursor")
             if not cursor:
                 return None
@@ -130,11 +142,12 @@ class Posting:
 
 
 def rates(name: str, address: Address, call: Call) -> tuple[Rate, ...]:
-    """Return Slack's limits as documented: a message a second in a channel and a few hundred a minute in the workspace;
-    `chat.update` is of tier 3, 50 a minute; what `setStatus` bears is not documented, so the same."""
+    """Return Slack's limits as documented: a message a second in a channel with short bursts (taken as four in four seconds) and
+    a few hundred a minute in the workspace; `chat.update` is of tier 3, 50 a minute; what `setStatus` bears is not
+    documented, so the same."""
     match call:
         case "send":
-            in_room = Rate(scope=scope(name, POST, address.room), count=1, per_s=1)
+            in_room = Rate(scope=scope(name, POST, address.room), count=4, per_s=4)
             return in_room, Rate(scope=scope(name, POST), count=300, per_s=60)
         case "edit":
             return (Rate(scope=scope(name, UPDATE), count=50, per_s=60),)
@@ -147,9 +160,8 @@ def scope(name: str, method: str, room: str = "") -> str:
     return f"{name} {method} {room}".rstrip()
 
 
-def _chunk_of(message: Fields) -> object:
-    metadata = message.get("metadata") or {}
-    return (metadata.get("event_payload") or {}).get("chunk_id") if metadata.get("event_type") == CHUNK else None
+def _metadata(mark: Fields) -> dict[str, Any]:
+    return {"event_type": MARK, "event_payload": mark}
 
 
 def _remember(known: OrderedDict[str, Any], key: str, value: object) -> None:

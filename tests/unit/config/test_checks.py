@@ -92,7 +92,10 @@ channels:
         ("agents: {Änne: {}}", "agents.Änne: (a section): is not a name; use small letters a-z, digits and -"),
         (f"agents: {{{'a' * 64}: {{}}}}", "is longer than 63 characters; shorten it"),
         ("agents: {default: {parameters: {x: [1]}}}", "agents.default.parameters.x: (a list): is not a single value"),
-        ("channels: {c: {kind: fax}}", "channels.c.kind: 'fax': is no kind of channel; use 'console', 'slack', 'webhook'"),
+        (
+            "channels: {c: {kind: fax}}",
+            "channels.c.kind: 'fax': is no kind of channel; use 'console', 'slack', 'webhook'",
+        ),
         ("channels: {c: {kind: console, rooms: {'': {}}}}", "is empty; write something, or remove it"),
         ("redis: redis:///", "redis: 'redis:///': is no address of this kind; write redis://HOST… or rediss://HOST…"),
         ("redis: 'redis://h:x'", "redis: 'redis://h:x': is no address of this kind"),

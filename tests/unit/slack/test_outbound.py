@@ -202,11 +202,11 @@ async def test_a_platform_that_is_not_there_was_not_reached() -> None:
 
 
 def test_rates_are_slack_s_documented_ones() -> None:
-    """A post a second in a channel, a few hundred a minute in the workspace; edits by their method's tier."""
+    """A post a second in a channel, in short bursts, a few hundred a minute in the workspace; edits by their method's tier."""
     here, there_ = Address(channel="acme", room="C1"), Address(channel="acme", room="C2")
 
     assert (
-        Rate(scope="acme chat.postMessage C1", count=1, per_s=1),
+        Rate(scope="acme chat.postMessage C1", count=4, per_s=4),
         Rate(scope="acme chat.postMessage", count=300, per_s=60),
     ) == rates("acme", here, "send")
     assert rates("acme", here, "edit") == rates("acme", there_, "edit")
@@ -242,6 +242,18 @@ async def test_an_edit_whose_receipt_was_lost_is_found(there: World) -> None:
     found = await there.adapter.find(there.to(reply_to=asked), chunk_id="41")
     assert found is not None
     assert shown == found.message_id
+
+
+async def test_what_shows_an_answer_is_found_when_its_receipt_was_lost(there: World) -> None:
+    """Else it would stay there half-done, beside the finished answer."""
+    asked = await there.ann.says(there.general, "question")
+    there.here.will("chat.postMessage", cut_after(), cut_before())
+    shown = await there.adapter.show(there.to(reply_to=asked), "so far", turn="7", shown=None)
+    await there.adapter.send(there.to(reply_to=asked), "done", chunk_id="1", shown=shown)
+    assert ["question", "done"] == [message.shown for message in there.general.messages()]
+
+    with pytest.raises(Unknown):
+        await there.adapter.show(there.to(reply_to=asked), "so far", turn="8", shown=None)
 
 
 async def test_a_history_that_cannot_be_read_tells_nothing(there: World) -> None:
