@@ -15,9 +15,11 @@ from pydantic import SecretStr
 from config.channels.base import RoomSettings
 from config.channels.console import ConsoleSettings
 from config.channels.slack import SlackSettings
+from config.channels.telegram import TelegramSettings
 from config.channels.webhook import WebhookSettings
 from config.credentials import check_webhook
 from config.credentials_slack import check_slack
+from config.credentials_telegram import check_telegram
 from config.effective import Layer, base_layers, layers, places, resolve
 from config.problems import Fault, Path, nearest
 from config.settings import AgentSettings, Settings
@@ -53,6 +55,9 @@ def check(
             yield from check_webhook(("channels", name), channel, faulty)
         if isinstance(channel, SlackSettings):
             yield from check_slack(("channels", name), channel, faulty)
+        if isinstance(channel, TelegramSettings):
+            public_url = settings.server.public_url
+            yield from check_telegram(("channels", name), channel, public_url=public_url, faulty=faulty)
         if isinstance(channel, ConsoleSettings) and channel.token is not None:
             yield from _not_empty(("channels", name, "token"), channel.token)
 

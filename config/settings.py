@@ -9,9 +9,12 @@ from pydantic import Field, SecretStr
 from config.channels.base import MemorySettings, Name, RoomSettings, Section, Text, Url
 from config.channels.console import ConsoleSettings
 from config.channels.slack import SlackSettings
+from config.channels.telegram import TelegramSettings
 from config.channels.webhook import WebhookSettings
 
-AnyChannel = Annotated[ConsoleSettings | SlackSettings | WebhookSettings, Field(discriminator="kind")]
+AnyChannel = Annotated[
+    ConsoleSettings | SlackSettings | TelegramSettings | WebhookSettings, Field(discriminator="kind")
+]
 
 DEFAULT_SYSTEM = (
     "You are a helpful assistant. Answer in the language of the message you answer. "

@@ -22,10 +22,12 @@ from adapters.console.adapter import ConsoleAdapter
 from adapters.problems import unavailable
 from adapters.slack.adapter import SlackAdapter
 from adapters.slack.manifest import manifest
+from adapters.telegram.adapter import TelegramAdapter
 from adapters.webhook.adapter import WebhookAdapter
 from config.channels.base import ChannelSettings
 from config.channels.console import ConsoleSettings
 from config.channels.slack import SlackSettings
+from config.channels.telegram import TelegramSettings
 from config.channels.webhook import WebhookSettings
 from config.loader import Configuration
 from config.masking import secrets_of
@@ -435,6 +437,9 @@ def make_adapter(
             return ConsoleAdapter(name, settings=settings, explains=explains, guesses=guesses, public_url=public_url)
         case SlackSettings():
             return SlackAdapter(name, settings=settings)
+        case TelegramSettings():
+            public_url = live.configuration.settings.server.public_url
+            return TelegramAdapter(name, settings=settings, public_url=public_url, menu=menu())
         case WebhookSettings():
             return WebhookAdapter(
                 name,
@@ -454,6 +459,11 @@ def manifest_of(configuration: Configuration, name: str) -> dict[str, object] | 
     return manifest(settings, app_name="Clew", url=url, commands=commands)
 
 
+def menu() -> dict[str, dict[str, str]]:
+    """Return what each command does, by language, for platforms that show a menu of them."""
+    return {command: dict(told.items()) for command, told in MENU.items()}
+
+
 def members_of(configuration: Configuration, name: str, room: str, thread: str | None) -> Sequence[str] | None:
     """Return who may name a group conversation of the channel; nobody, once the channel is removed."""
     if name not in configuration.settings.channels:
@@ -464,7 +474,7 @@ def members_of(configuration: Configuration, name: str, room: str, thread: str |
 def http_channel(live: Live, name: str) -> HttpChannel | None:
     """Return the channel's adapter if it takes HTTP requests. Raises `Problem` (503) while it does not run."""
     made = live.made(name)
-    if not isinstance(made, ConsoleAdapter | SlackAdapter | WebhookAdapter):
+    if not isinstance(made, ConsoleAdapter | SlackAdapter | TelegramAdapter | WebhookAdapter):
         return None
     if live.adapter(name) is None:
         detail = f"channel {name!r} does not run now; it is started again by itself, and /readyz tells why it stopped"

@@ -1,0 +1,188 @@
+"""A Telegram bot as a channel: opened and closed, updates in by polling or a webhook, replies handed on.
+
+What an update says is `parse`'s question, what becomes of a reply `posting`'s, what a failed call means `web`'s.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from urllib.parse import urlencode
+
+from aiohttp import web
+from telegram import Bot
+from telegram.request import HTTPXRequest
+
+from adapters.base import Address, Call, Capabilities, Intake, PresenceEvent, Rate, Receipt
+from adapters.errors import AdapterFault, SendFailed, Unreachable
+from adapters.problems import Problem, unavailable
+from adapters.telegram import posting, render
+from adapters.telegram.commands import Menu, register
+from adapters.telegram.front import verified, webhook_url
+from adapters.telegram.parse import USED, Identity, Ignored, parse
+from adapters.telegram.polling import Poller
+from adapters.telegram.posting import Posting
+from adapters.telegram.reading import Fields
+from adapters.telegram.web import clients, translated
+from config.channels.telegram import TelegramSettings
+
+logger = logging.getLogger(__name__)
+
+_OPENING_S = 1.0
+
+
+class TelegramAdapter:
+    """One Telegram channel: one bot. `running` raises `AdapterFault` when the token is not good or the webhook is refused.
+
+    `public_url` is where Telegram reaches this gateway (`mode: webhook`), `menu` what each command does.
+    """
+
+    sign_every_s = 4.0  # Telegram takes the sign away after five seconds
+
+    def __init__(
+        self, name: str, *, settings: TelegramSettings, public_url: str | None = None, menu: Menu | None = None
+    ) -> None:
+        # Two pollers of one bot take each other's updates and are both told 409.
+        self.capabilities = Capabilities(exclusive=settings.mode == "polling")
+        self.heartbeat_s = settings.heartbeat_s
+        self.show_every_s = settings.show_every_s if settings.stream else None
+        self._name = name
+        self._settings = settings
+        self._secret = settings.secret_token.get_secret_value().encode() if settings.secret_token else b""
+        self._public_url = public_url
+        self._menu = menu or {}
+        self._bot: Bot | None = None
+        self._posting: Posting | None = None
+        self._taking: tuple[Intake, Identity] | None = None  # None: not open, or not yet
+        self._poller: Poller | None = None
+
+    @asynccontextmanager
+    async def running(self, intake: Intake) -> AsyncIterator[None]:
+        async with clients(self._settings) as (bot, polling):
+            me = await self._identity(bot)
+            await self._tell_commands(bot)
+            self._bot, self._posting = bot, Posting(self._name, bot, settings=self._settings)
+            self._taking = (intake, me)
+            try:
+                if self._settings.mode == "polling":
+                    async with self._polled(bot, polling):
+                        yield
+                else:
+                    await self._called(bot)
+                    yield
+            finally:
+                self._bot = self._posting = self._taking = self._poller = None
+
+    async def _identity(self, bot: Bot) -> Identity:
+        with translated("getMe"):
+            user = await bot.get_me()
+        if not user.can_read_all_group_messages:
+            logger.warning(
+                "privacy mode is on: in groups the bot hears commands and replies to it only, no mentions; switch it off in "
+                "@BotFather (/setprivacy) and add the bot to its groups again, or make it an admin there",
+                extra={"channel": self._name},
+            )
+        return Identity(account=user.id, username=user.username or "", name=user.first_name)
+
+    async def _tell_commands(self, bot: Bot) -> None:
+        """A menu that can't be told now is told at the next start; nothing else depends on it."""
+        if not self._settings.commands or not self._menu:
+            return
+        try:
+            given = await register(bot, self._menu)
+        except SendFailed as exc:
+            logger.warning("commands not registered", extra={"channel": self._name, "reason": str(exc)})
+        else:
+            logger.info("commands registered", extra={"channel": self._name, "languages": given})
+
+    @asynccontextmanager
+    async def _polled(self, bot: Bot, polling: HTTPXRequest) -> AsyncIterator[None]:
+        with translated("deleteWebhook"):
+            await bot.delete_webhook(drop_pending_updates=False)  # else people lose what they said meanwhile
+
+        async def fetch(offset: int | None) -> Sequence[Fields]:
+            # Not by the bot's own method: it reads the updates all at once, and one that it can't read takes all along.
+            asked = {"timeout": self._settings.poll_s, "allowed_updates": json.dumps(USED)}
+            query = urlencode(asked if offset is None else {**asked, "offset": offset})
+            with translated("getUpdates"):
+                found = await polling.post(f"{bot.base_url}/getUpdates?{query}")
+            return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+        poller = Poller(fetch=fetch, take=self._take, reconnect_s=self._settings.reconnect_s, name=self._name)
+        async with asyncio.TaskGroup() as tasks:
+            polling_task = tasks.create_task(poller.run(), name=f"poller {self._name}")
+            self._poller = poller
+            try:
+                yield
+            finally:
+                polling_task.cancel()
+
+    async def _called(self, bot: Bot) -> None:
+        """Let Telegram call us, unless it does already. What it has not delivered yet is never dropped."""
+        secret, token = self._secret, bot.token.encode()
+        url = webhook_url(self._public_url or "", self._name, secret=secret, token=token)
+        with translated("getWebhookInfo"):
+            known = await bot.get_webhook_info()
+        if known.url == url and set(known.allowed_updates) == set(USED):
+            return
+        with translated("setWebhook"):
+            await bot.set_webhook(
+                url, secret_token=secret.decode(), allowed_updates=list(USED), drop_pending_updates=False
+            )
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Take one update, acknowledged once it is stored; the answer is empty, for Telegram would do what stands in it."""
+        if self._settings.mode == "polling":
+            raise Problem(404, "polling_mode", f"channel {self._name!r} fetches its updates itself")
+        settings = self._settings
+        update = await verified(request, secret=self._secret, limit=settings.body_bytes, seconds=settings.body_s)
+        await self._take(update)
+        return web.Response()
+
+    async def _take(self, update: Fields) -> None:
+        """Store what an update says; return once it is durable, or nothing for us. Raises what `Intake.accept` raises."""
+        if self._taking is None:
+            raise unavailable(f"channel {self._name!r} is being opened or closed", retry_after_s=_OPENING_S)
+        intake, me = self._taking
+        event = parse(update, channel=self._name, me=me)
+        extra = {"channel": self._name, "update": update.get("update_id")}
+        match event:
+            case Ignored(rule=rule):
+                level = logging.WARNING if rule == "malformed" else logging.DEBUG
+                logger.log(level, "update ignored", extra={**extra, "rule": rule})
+            case PresenceEvent():
+                logger.info("bot came or went", extra={**extra, "room": event.room, "present": event.present})
+            case _:
+                await intake.accept(event)
+
+    def chunks(self, text: str) -> list[str]:
+        return render.chunks(text)
+
+    def rates(self, address: Address, call: Call) -> tuple[Rate, ...]:
+        return posting.rates(self._name, address, call)
+
+    async def send(self, address: Address, chunk: str, *, chunk_id: str, shown: str | None = None) -> Receipt:
+        return await self._open().send(address, chunk, shown=shown)
+
+    async def sign(self, address: Address, *, on: bool) -> None:
+        if on:
+            await self._open().sign(address)
+
+    async def show(self, address: Address, text: str, *, turn: str, shown: str | None) -> str | None:
+        return await self._open().show(address, text, turn=turn, shown=shown)
+
+    def _open(self) -> Posting:
+        if self._posting is None:
+            raise Unreachable(f"channel {self._name!r} is being opened or closed")
+        return self._posting
+
+    async def probe(self) -> None:
+        if self._bot is None:
+            raise AdapterFault(f"channel {self._name!r} is not open")
+        with translated("getMe"):
+            await self._bot.get_me()
+        if self._poller is not None and self._poller.problem is not None:
+            raise AdapterFault(f"channel {self._name!r}: {self._poller.problem}")

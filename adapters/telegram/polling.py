@@ -1,0 +1,94 @@
+"""Long polling: updates fetched, stored, and only then confirmed.
+
+Not the SDK's poller (platform-facts 2.4). Telegram keeps what is not confirmed for a day and gives it again, so no offset is
+kept here: what comes a second time is known by its ids.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+
+from adapters.errors import AdapterFault, Overloaded, Throttled
+from adapters.problems import Problem
+from adapters.telegram.reading import Fields
+
+logger = logging.getLogger(__name__)
+
+_FIRST_WAIT_S = 0.5
+_TRIES = 3  # of an update that fails in a way nobody foresaw, before it is left behind
+
+
+class Poller:
+    """Takes updates for as long as `run` runs. `fetch` gets what comes from an offset on (None: all that is unconfirmed),
+    oldest first, and confirms what lies below; `take` stores one."""
+
+    def __init__(
+        self,
+        *,
+        fetch: Callable[[int | None], Awaitable[Sequence[Fields]]],
+        take: Callable[[Fields], Awaitable[None]],
+        reconnect_s: float,
+        name: str,
+    ) -> None:
+        self._fetch = fetch
+        self._take = take
+        self._reconnect_s = reconnect_s
+        self._name = name
+        self._offset: int | None = None
+        self._failed: tuple[int, int] = (0, 0)  # an update, and how often it has failed
+        self.problem: str | None = None
+        """Why no updates come in now; None: they do."""
+
+    async def run(self) -> None:
+        """Poll until cancelled."""
+        failures = 0
+        while True:
+            try:
+                await self._round()
+                failures, self.problem = 0, None
+            except Exception as exc:
+                failures += 1
+                await self._rest(exc, failures)
+
+    async def _round(self) -> None:
+        updates = await self._fetch(self._offset)
+        if not updates:
+            # All that was is confirmed. After a quiet week the numbers begin anew somewhere, also below this offset, which
+            # would then confirm what nobody has seen.
+            self._offset = None
+        for update in updates:
+            number = update.get("update_id")
+            await self._store(update, number)
+            if isinstance(number, int):
+                self._offset = number + 1
+
+    async def _store(self, update: Fields, number: object) -> None:
+        """Store one update, or leave it behind with a line in the log: no update keeps back those that follow it."""
+        extra = {"channel": self._name, "update": number}
+        try:
+            await self._take(update)
+        except Overloaded:
+            raise
+        except Problem as problem:
+            if problem.status >= 500:
+                raise
+            logger.exception("update left behind", extra=extra)
+        except Exception:
+            tries = self._failed[1] + 1 if self._failed[0] == number else 1
+            self._failed = (number if isinstance(number, int) else 0, tries)
+            if isinstance(number, int) and tries < _TRIES:
+                raise
+            logger.exception("update left behind", extra=extra)
+
+    async def _rest(self, exc: Exception, failures: int) -> None:
+        growing_s = min(_FIRST_WAIT_S * 2 ** min(failures - 1, 20), self._reconnect_s)
+        asked_s = exc.retry_after_s if isinstance(exc, Overloaded | Throttled) else 0.0
+        if isinstance(exc, AdapterFault):
+            self.problem = str(exc)
+            logger.warning("no updates", extra={"channel": self._name, "reason": self.problem})
+        else:
+            self.problem = f"{type(exc).__name__}"
+            logger.warning("no updates", exc_info=exc, extra={"channel": self._name})
+        await asyncio.sleep(max(growing_s, asked_s))

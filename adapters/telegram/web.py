@@ -1,0 +1,134 @@
+"""Calls of the Bot API, and what their failures mean. The one file that knows the SDK's errors.
+
+The SDK's clients are used without its poller (which confirms before it keeps, and falls over one bad update), its rate limiter
+(which lets all chats wait for one) and a proxy from the environment; polling has a client of its own, so that waiting for
+updates never keeps a reply waiting for a connection.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from datetime import timedelta
+
+from telegram import Bot
+from telegram.error import (
+    BadRequest,
+    ChatMigrated,
+    Conflict,
+    Forbidden,
+    InvalidToken,
+    RetryAfter,
+    TelegramError,
+)
+from telegram.request import HTTPXRequest
+
+from adapters.errors import Moved, Refused, Throttled, Unknown, Unreachable
+from config.channels.telegram import TelegramSettings
+
+for _name in ("httpx", "httpcore", "telegram"):
+    # They log URLs, which hold the token, and parameters, which hold what people said.
+    logging.getLogger(_name).setLevel(logging.WARNING)
+
+_NEVER_LEFT = frozenset(
+    {"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol", "InvalidURL"}
+)
+"""What the HTTP client names the failures after which nothing was sent."""
+
+_DEFAULT_WAIT_S = 30.0
+
+REMEDIES: Mapping[str, str] = {
+    "bot was blocked by the user": "the person has to unblock the bot",
+    "user is deactivated": "the account is gone",
+    "bot was kicked": "add the bot to the group again",
+    "bot is not a member": "add the bot to the group again",
+    "can't initiate conversation": "the person has to press Start first",
+    "chat not found": "the chat is gone, or the bot was never in it",
+    "not enough rights": "let the bot write in the group: its members' permissions, or make it an admin",
+    "have no rights": "let the bot write in the group: its members' permissions, or make it an admin",
+    "CHAT_WRITE_FORBIDDEN": "let the bot write in the group: its members' permissions, or make it an admin",
+    "TOPIC_CLOSED": "the topic is closed: open it, or make the bot an admin",
+}
+"""What to do about the errors an admin is likely to meet, by a part of their text."""
+
+
+class ApiRefused(Refused):
+    """Telegram said no; `reason` is its own word for it."""
+
+    def __init__(self, message: str, *, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+    def because(self, *parts: str) -> bool:
+        """Whether the reason holds one of these parts, in whatever case."""
+        return any(part.casefold() in self.reason.casefold() for part in parts)
+
+
+@asynccontextmanager
+async def clients(settings: TelegramSettings) -> AsyncIterator[tuple[Bot, HTTPXRequest]]:
+    """Open the bot's client, and the one that waits for updates."""
+    os.environ["PTB_TIMEDELTA"] = "true"  # the SDK's own switch: without it every 429 is a DeprecationWarning, too
+    async with (
+        _request(settings, read_s=settings.timeout_s) as calling,
+        _request(settings, read_s=settings.timeout_s + settings.poll_s) as polling,
+    ):
+        token, url = settings.token.get_secret_value(), settings.api_url.rstrip("/")
+        yield Bot(token, base_url=f"{url}/bot", request=calling, get_updates_request=polling), polling
+
+
+def _request(settings: TelegramSettings, *, read_s: float) -> HTTPXRequest:
+    return HTTPXRequest(
+        read_timeout=read_s,
+        write_timeout=settings.timeout_s,
+        connect_timeout=settings.connect_s,
+        pool_timeout=settings.connect_s,
+        proxy=settings.proxy,
+        httpx_kwargs={"trust_env": False},
+    )
+
+
+@contextmanager
+def translated(method: str, *, scope: str | None = None, repeatable: bool = False) -> Iterator[None]:
+    """Turn whatever a call of `method` raises into a `SendFailed`; `scope` is the budget a 429 speaks of.
+
+    `BadRequest` and `TimedOut` are both a `NetworkError` to the SDK: told apart here. Only what surely never left this machine
+    is `Unreachable`, unless the call may be made again without harm (`repeatable`)."""
+    try:
+        yield
+    except RetryAfter as exc:
+        wait_s = _seconds(exc.retry_after)
+        raise Throttled(f"{method}: Telegram asks to wait {wait_s:g} s", retry_after_s=wait_s, scope=scope) from exc
+    except ChatMigrated as exc:
+        raise Moved(f"{method}: the group is a supergroup now", new_room=str(exc.new_chat_id)) from exc
+    except InvalidToken:
+        # Without its cause, whose text may hold the token. Replies wait for the admin to set one that works.
+        raise Unreachable(f"{method}: the token is wrong: copy it again from @BotFather") from None
+    except (Forbidden, BadRequest) as exc:
+        raise _refused(method, exc.message) from exc
+    except Conflict as exc:
+        remedy = "another program takes this bot's updates: stop it, or give this channel a bot of its own"
+        raise Unreachable(f"{method}: {remedy} ({exc.message})") from exc
+    except TelegramError as exc:
+        raise _lost(method, exc, scope=scope, repeatable=repeatable) from exc
+
+
+def _refused(method: str, reason: str) -> ApiRefused:
+    remedy = next((remedy for part, remedy in REMEDIES.items() if part.casefold() in reason.casefold()), None)
+    return ApiRefused(f"{method}: {reason}" + (f" ({remedy})" if remedy else ""), reason=reason)
+
+
+def _lost(method: str, exc: TelegramError, *, scope: str | None, repeatable: bool) -> Throttled | Unreachable | Unknown:
+    cause = type(exc.__cause__).__name__
+    if cause in _NEVER_LEFT:
+        return Unreachable(f"{method}: Telegram can't be reached ({cause})")
+    if "too many requests" in exc.message.casefold():  # without its number
+        return Throttled(f"{method}: Telegram asks to wait", retry_after_s=_DEFAULT_WAIT_S, scope=scope)
+    told = f"{method}: the answer was lost ({type(exc).__name__}, {cause})"
+    return Unreachable(told) if repeatable else Unknown(told)
+
+
+def _seconds(wait: int | timedelta) -> float:
+    seconds = wait.total_seconds() if isinstance(wait, timedelta) else float(wait)
+    return max(seconds, 1.0)
