@@ -71,6 +71,8 @@ class Admin:
             configuration: Configuration = from_document(document)
         except InvalidSettings:
             return None
+        rooms = [moved for moved in await self._store.moved_rooms() if moved.moved_ms <= ledger.now_ms]
+        configuration = configuration.moved((moved.channel, moved.room, moved.now_room) for moved in rooms)
         channel = decode_part(ledger.frame.channel)
         room, slash, thread = ledger.frame.conversation.partition("/")
         place = configuration.effective(channel, decode_part(room), decode_part(thread) if slash else None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import pytest_asyncio
 
 from tests.scenarios.edits import Platform, Talk, how
 from tests.scenarios.stage import Stage, echo, stage, users
+from tests.scenarios.world import gateway
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -174,3 +176,31 @@ async def test_what_was_said_in_the_new_room_before(world: Stage) -> None:
     assert ["[Ada]: before the move", "[Cem]: after", "[Bob]: waiting"] == by_text["[Bob]: waiting"]
     assert 3 == len(new.prompts)
     assert quiet(world, since)
+
+
+async def test_an_instance_that_has_not_heard_of_the_move(tmp_path: Path, postgres_url: str) -> None:
+    """Two gateways on one database: what the other one accepts for the new room, in the lane that it remembers, is answered
+    once, out of the old room's memory."""
+    relay = "tests.scenarios.relay"
+    async with (
+        stage(tmp_path, body(), storage=postgres_url, module=relay) as one,
+        gateway(one.gateway.config, command=("-m", relay, str(one.gateway.config))) as second,
+    ):
+        old, here = place(one, "old"), place(one, "new")
+        there = Platform(one.session, second, "hook", "new", chat_type="group", tellings=100)
+        await old.ended(await old.say("m0", "before"))
+        await there.ended(await there.say("m1", "early"))
+        one.play(echo)
+        moved = await move(one, "old", "new")
+        turns = [await there.say(f"t{n}", f"there {n}", sender=f"s{n}") for n in range(3)]
+        turns += [await here.say(f"h{n}", f"here {n}", sender=f"s{n}") for n in range(3)]
+        ended = await there.ended(*turns)
+        told = [*one.gateway.log, *second.log]
+
+    assert ("applied", "move") == moved
+    assert ["answered"] * 6 == [turn["status"] for turn in ended]
+    asked = [f"{where} {n}" for where in ("here", "there") for n in range(3)]
+    assert asked == sorted(users(prompt)[-1].split(": ")[1] for prompt in one.model.prompts)
+    assert {"[Ada]: before"} == {users(prompt)[0] for prompt in one.model.prompts}
+    assert 7 == max(len(users(prompt)) for prompt in one.model.prompts)
+    assert not [line for line in told if "taken over" in line or "broke off" in line]
