@@ -154,13 +154,13 @@ class _Reader:
 
     def _move(self, old: int, new: int) -> MoveEvent:
         message, room = self._message, str(old)
-        sender = _person(message.user) if message.user is not None else _identity(message.chat)
+        sender = self._sender()
         ids = _dedupe_ids(self._me, self._number, "move", room, str(new))
         return MoveEvent(
             channel=self._channel,
             room=room,
             chat_type="group",
-            sender=sender,
+            sender=_identity(message.chat) if isinstance(sender, Ignored) else sender,
             dedupe_ids=ids,
             sent_ms=message.date * 1000 or None,
             new_room=str(new),

@@ -134,6 +134,8 @@ def mentions(message: Message, *, account: int, username: str) -> bool:
     text, marks = message.text or message.caption, message.entities or message.caption_entities
     if any(mark.type == "text_mention" and mark.user is not None and mark.user.id == account for mark in marks):
         return True
+    if command_for(text) == username.lower():
+        return True
     return _name(username).search(_spoken(text, marks)) is not None
 
 
