@@ -14,13 +14,14 @@ import aiohttp
 from aiohttp import web
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.base import Address, Call, Capabilities, Intake, MessageEvent, Rate, Receipt
+from adapters.base import Address, Call, Capabilities, Intake, MessageEvent, PresenceEvent, Rate, Receipt
 from adapters.errors import AdapterFault, Refused, Unreachable
 from adapters.problems import Problem, unavailable
 from adapters.slack import parse, posting, render
+from adapters.slack.authors import Identity
 from adapters.slack.front import verified
 from adapters.slack.names import Names, filled, ids_in, name_of
-from adapters.slack.parse import Identity, Ignored
+from adapters.slack.parse import Ignored
 from adapters.slack.posting import Posting
 from adapters.slack.reading import Fields, string
 from adapters.slack.socket_mode import Socket
@@ -133,11 +134,14 @@ class SlackAdapter:
             reply_in_thread=self._settings.reply_in_thread,
             slash_prefix=self._settings.slash_prefix,
         )
-        if isinstance(event, Ignored):
-            level = logging.WARNING if event.rule in _WORTH_A_LOOK else logging.DEBUG
-            logger.log(level, "event ignored", extra={"channel": self._name, "rule": event.rule})
-        else:
-            await intake.accept(event)
+        match event:
+            case Ignored(rule=rule):
+                level = logging.WARNING if rule in _WORTH_A_LOOK else logging.DEBUG
+                logger.log(level, "event ignored", extra={"channel": self._name, "rule": rule})
+            case PresenceEvent():
+                logger.info("room joined or left", extra={"channel": self._name, "present": event.present})
+            case _:
+                await intake.accept(event)
 
     async def named(self, event: MessageEvent) -> MessageEvent:
         return filled(event, await self._names.of(ids_in(event)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Sequence
 from urllib.parse import parse_qsl
@@ -10,6 +9,7 @@ from urllib.parse import parse_qsl
 import msgspec
 from aiohttp import web
 
+from adapters.bodies import body_of
 from adapters.problems import Problem
 from adapters.slack.reading import Fields
 from adapters.slack.signing import timestamp_of, verify
@@ -26,21 +26,9 @@ async def verified(request: web.Request, *, secrets: Sequence[bytes], limit: int
     if "Content-Encoding" in request.headers:
         raise Problem(415, "encoded_body", "send the body without Content-Encoding: a signature is over what is sent")
     stamp = timestamp_of(request.headers.getall("X-Slack-Request-Timestamp", []), now_s=time.time())
-    raw = await _body(request, limit=limit, seconds=seconds)
+    raw = await body_of(request, limit=limit, seconds=seconds)
     verify(raw, stamp=stamp, signatures=request.headers.getall("X-Slack-Signature", []), secrets=secrets)
     return _form(raw) if request.content_type == _FORM else decoded(raw)
-
-
-async def _body(request: web.Request, *, limit: int, seconds: float) -> bytes:
-    if request.content_length is None:
-        request = request.clone(client_max_size=limit)  # counted as it comes; an announced length can't be exceeded
-    elif request.content_length > limit:
-        raise web.HTTPRequestEntityTooLarge(max_size=limit, actual_size=request.content_length)
-    try:
-        async with asyncio.timeout(seconds):
-            return await request.read()
-    except TimeoutError as exc:
-        raise Problem(408, "slow_body", f"the body did not arrive within {seconds:g} s") from exc
 
 
 def decoded(raw: bytes | str) -> Fields:

@@ -10,26 +10,17 @@ from typing import Literal, TypedDict
 
 import msgspec
 
-from adapters.base import DeleteEvent, EditEvent, InboundEvent, MessageEvent, Quote, Sender
+from adapters.base import DeleteEvent, EditEvent, InboundEvent, MessageEvent, MoveEvent, PresenceEvent, Quote, Sender
 from adapters.problems import Problem
-from adapters.slack.reading import Fields, is_shared, maps, mentions, said, shared_text, string
-from adapters.strict import digest, usable_id
-
-
-class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """Who we are in the workspace (`auth.test`): team, the bot's user and bot id, its name, the Grid's id if it has one."""
-
-    team: str
-    user: str
-    bot: str
-    name: str
-    enterprise: str | None = None
+from adapters.slack.authors import Identity, author_of, meant_for, ourselves, person, require
+from adapters.slack.reading import Fields, is_shared, mapping, maps, mentions, said, shared_text, string
+from adapters.strict import digest
 
 
 class Ignored(msgspec.Struct, frozen=True):
     """Nothing for us. `rule`: `own`, `system`, `service` (joins, topics, pins …), `phantom_edit`, `other_installation`,
-    `no_sender`, `interaction` (buttons, dialogs), `unused` (another kind of event that Clew does nothing with), `rate_limited`
-    (Slack dropped events)."""
+    `no_sender`, `membership` (of others than ourselves), `interaction` (buttons, dialogs), `rate_limited` (Slack dropped
+    events), `unused` (another kind of event that Clew does nothing with)."""
 
     rule: str
 
@@ -37,13 +28,12 @@ class Ignored(msgspec.Struct, frozen=True):
 SPOKEN = ("", "bot_message", "file_share", "me_message", "thread_broadcast")
 """Subtypes of messages that somebody said. All others are the platform's own, also those it will invent."""
 
-_SYSTEM = ("USLACK", "USLACKBOT")
 _TS = re.compile(r"(\d{1,11})\.(\d{6})")
 
 
 def parse(
     payload: Fields, *, channel: str, me: Identity, reply_in_thread: bool = True, slash_prefix: str = ""
-) -> InboundEvent | Ignored:
+) -> InboundEvent | PresenceEvent | Ignored:
     """Return the event that a payload of the Events API, or a slash command's form, stands for.
 
     Raises a 400 `Problem` for what can't come from Slack. With `reply_in_thread` a mention in the open channel is the root of
@@ -58,7 +48,7 @@ def parse(
     event = payload.get("event")
     if not isinstance(event, dict):
         raise Problem(400, "bad_event", "event: not an object", field="event")
-    if not _for(me, payload):
+    if not meant_for(me, payload):
         return Ignored("other_installation")
     reader = _Reader(payload, event, channel=channel, me=me, reply_in_thread=reply_in_thread)
     match event.get("type"), event.get("subtype"):
@@ -68,6 +58,10 @@ def parse(
             return reader.deleted()
         case (("message" | "app_mention"), _):
             return reader.message()
+        case "member_joined_channel" | "member_left_channel" | "channel_left" | "group_left", _:
+            return reader.presence()
+        case "channel_id_changed", _:
+            return reader.moved()
     return Ignored("unused")
 
 
@@ -111,18 +105,18 @@ class _Reader:
         )
 
     def changed(self) -> InboundEvent | Ignored:
-        before = _object(self._event, "previous_message")
-        after = {"ts": before.get("ts"), **_object(self._event, "message")}
+        before = mapping(self._event, "previous_message")
+        after = {"ts": before.get("ts"), **mapping(self._event, "message")}
         if after.get("subtype") == "tombstone":  # a thread's root that was deleted
             return self._gone(before, string(after, "ts"))
         sender = self._sender(after)
         if isinstance(sender, Ignored):
             return sender
-        edited = string(_object(after, "edited"), "ts")
+        edited = string(mapping(after, "edited"), "ts")
         text = without_leading(said(after), user=self._me.user)
         same = before and text == without_leading(said(before), user=self._me.user)
         # Link previews, reply counters and pins change a message too, but nobody edited it.
-        if not edited or same or edited == string(_object(before, "edited"), "ts"):
+        if not edited or same or edited == string(mapping(before, "edited"), "ts"):
             return Ignored("phantom_edit")
         return EditEvent(
             **self._place(after, mentioned=self._mentioned(before or after)),  # as it was when it was said
@@ -134,7 +128,7 @@ class _Reader:
         )
 
     def deleted(self) -> InboundEvent | Ignored:
-        return self._gone(_object(self._event, "previous_message"), string(self._event, "deleted_ts"))
+        return self._gone(mapping(self._event, "previous_message"), string(self._event, "deleted_ts"))
 
     def _gone(self, before: Fields, ts: str) -> InboundEvent | Ignored:
         sender = self._sender(before)
@@ -148,10 +142,41 @@ class _Reader:
             message_id=ts,
         )
 
+    def moved(self) -> MoveEvent:
+        """A channel that is shared with another workspace may get another id."""
+        old, new = string(self._event, "old_channel_id"), string(self._event, "new_channel_id")
+        require(**{"event.old_channel_id": old, "event.new_channel_id": new})
+        return MoveEvent(
+            channel=self._channel,
+            room=old,
+            chat_type="group",
+            sender=ourselves(self._me),
+            dedupe_ids=self._dedupe_ids("move", old, new),
+            sent_ms=milliseconds(string(self._event, "event_ts")),
+            new_room=new,
+        )
+
+    def presence(self) -> PresenceEvent | Ignored:
+        """Only our own comings and goings matter; `…_left` events are told to who has left."""
+        event, room = self._event, string(self._event, "channel")
+        kind, who, inviter = (string(event, name) for name in ("type", "user", "inviter"))
+        if kind.startswith("member_") and who != self._me.user:
+            return Ignored("membership")
+        require(**{"event.channel": room})
+        return PresenceEvent(
+            channel=self._channel,
+            room=room,
+            chat_type="group",
+            sender=person(event, inviter, payload=self._payload, me=self._me) if inviter else ourselves(self._me),
+            dedupe_ids=self._dedupe_ids("presence", kind, string(event, "event_ts")),
+            sent_ms=milliseconds(string(event, "event_ts")),
+            present=kind == "member_joined_channel",
+        )
+
     def _place(self, message: Fields, *, mentioned: bool) -> _Place:
         room, ts = string(self._event, "channel"), string(message, "ts")
         root = _root(message)
-        _require(**{"event.channel": room, "event.ts": ts})
+        require(**{"event.channel": room, "event.ts": ts})
         private = string(self._event, "channel_type") == "im" or room.startswith("D")
         begins_thread = mentioned and self._reply_in_thread and not private
         return {
@@ -162,41 +187,14 @@ class _Reader:
         }
 
     def _sender(self, message: Fields) -> Sender | Ignored:
-        """Return who wrote. Our own messages come back as events, also those another workspace's copy of us wrote."""
-        user, bot = string(message, "user"), string(message, "bot_id")
-        profile = _object(message, "bot_profile")
-        app, ours = string(message, "app_id") or string(profile, "app_id"), string(self._payload, "api_app_id")
-        if user == self._me.user or (bot and bot == self._me.bot) or (app and app == ours):
-            return Ignored("own")
-        if user in _SYSTEM:
-            return Ignored("system")
-        account = user or bot
-        if not account:
-            return Ignored("no_sender")
-        team = self._team(message)
-        _require(**{"event.user": account, "event.team": team})
-        is_bot = bool(bot or profile) or message.get("subtype") == "bot_message"
-        name = string(profile, "name") or string(message, "username")
-        return Sender(user=f"{team}.{account}", tenant=team, account=account, name=name, is_bot=is_bot)
-
-    def _team(self, message: Fields) -> str:
-        """Return the author's workspace. A stranger in a shared channel belongs to his own; where Slack names only his
-        company (`E…`), that: the host's workspace, which then stands in `team`, would give him rights he does not have."""
-        profile = _object(message, "user_profile")
-        named = [string(message, "user_team"), string(message, "source_team"), string(profile, "team")]
-        companies = [one for one in named if one.startswith("E")]
-        workspace = next((one for one in named if one and not one.startswith("E")), "")
-        if workspace:
-            return workspace
-        if companies and self._payload.get("is_ext_shared_channel") and companies[0] != self._me.enterprise:
-            return companies[0]
-        return string(message, "team") or string(self._payload, "team_id") or self._me.team
+        found = author_of(message, payload=self._payload, me=self._me)
+        return Ignored(found) if isinstance(found, str) else found
 
     def _mentioned(self, message: Fields) -> bool:
         """`app_mention` is Slack's own word for it, whatever form the mention has."""
         return self._event.get("type") == "app_mention" or self._me.user in mentions(message)
 
-    def _dedupe_ids(self, what: Literal["message", "edit", "delete"], *ids: str) -> tuple[str, ...]:
+    def _dedupe_ids(self, what: Literal["message", "edit", "delete", "move", "presence"], *ids: str) -> tuple[str, ...]:
         """Name the delivery (equal in all retries) and the thing itself: `message` and `app_mention` of one message differ in
         the first and meet in the second."""
         delivery = string(self._payload, "event_id")
@@ -209,7 +207,7 @@ class _Reader:
             author = string(shared, "author_id")
             name = string(shared, "author_name") or (f"<@{author}>" if author else "?")
             return Quote(name=name, text=shared_text(shared), by_bot="bot_id" in shared)
-        root = _object(event, "root")  # only a reply that was also sent to the channel brings its root along
+        root = mapping(event, "root")  # only a reply that was also sent to the channel brings its root along
         if not root:
             return None
         author = string(root, "user")
@@ -232,7 +230,7 @@ def _slash(form: Fields, *, channel: str, me: Identity, prefix: str) -> InboundE
     """A slash command is its text, said to us; it can't be given in a thread."""
     team, user, room = (string(form, name) for name in ("team_id", "user_id", "channel_id"))
     trigger = string(form, "trigger_id")
-    _require(team_id=team, user_id=user, channel_id=room, trigger_id=trigger)
+    require(team_id=team, user_id=user, channel_id=room, trigger_id=trigger)
     name = string(form, "command").removeprefix("/").removeprefix(prefix)
     return MessageEvent(
         channel=channel,
@@ -251,25 +249,5 @@ def from_form(form: Fields) -> str:
     return said({"text": string(form, "text")})
 
 
-def _for(me: Identity, payload: Fields) -> bool:
-    """Whether the event is for this installation: one app in two workspaces gets both workspaces' events at one URL."""
-    first = next(iter(maps(payload, "authorizations")), None)
-    if first is not None and first.get("is_bot"):
-        return string(first, "user_id") == me.user
-    context = string(payload, "context_team_id")
-    return not context or context in (me.team, me.enterprise)
-
-
 def _root(message: Fields) -> str | None:
     return string(message, "thread_ts") or None
-
-
-def _object(fields: Fields, name: str) -> Fields:
-    found = fields.get(name)
-    return found if isinstance(found, dict) else {}
-
-
-def _require(**ids: str) -> None:
-    for field, value in ids.items():
-        if not usable_id(value):
-            raise Problem(400, "bad_event", f"{field}: not an id", field=field)

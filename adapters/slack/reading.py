@@ -223,6 +223,12 @@ def number(fields: Fields, name: str) -> int:
     return found if isinstance(found, int) else 0
 
 
+def mapping(fields: Fields, name: str) -> Fields:
+    """Return a field's object, empty where it is absent or something else."""
+    found = fields.get(name)
+    return found if isinstance(found, dict) else {}
+
+
 def maps(fields: Fields, name: str) -> list[Fields]:
     """Return the objects of a field that holds a list; empty where it is absent or something else."""
     found = fields.get(name)

@@ -94,7 +94,7 @@ channels:
         ("agents: {default: {parameters: {x: [1]}}}", "agents.default.parameters.x: (a list): is not a single value"),
         (
             "channels: {c: {kind: fax}}",
-            "channels.c.kind: 'fax': is no kind of channel; use 'console', 'slack', 'webhook'",
+            "channels.c.kind: 'fax': is no kind of channel; use 'console', 'slack', 'telegram', 'webhook'",
         ),
         ("channels: {c: {kind: console, rooms: {'': {}}}}", "is empty; write something, or remove it"),
         ("redis: redis:///", "redis: 'redis:///': is no address of this kind; write redis://HOST… or rediss://HOST…"),

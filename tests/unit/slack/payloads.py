@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from adapters.base import DeleteEvent, EditEvent, InboundEvent, MessageEvent
-from adapters.slack.parse import Identity, Ignored
+from adapters.base import DeleteEvent, EditEvent, InboundEvent, MessageEvent, MoveEvent, PresenceEvent
+from adapters.slack.authors import Identity
+from adapters.slack.parse import Ignored
 
 ROOT = Path(__file__).parents[2] / "payloads" / "slack"
 
@@ -48,7 +49,7 @@ def installation(payload: Payload) -> Identity:
     return Identity(team=team, user=user, bot="B00FAKEBOT01", name="clew", enterprise=first.get("enterprise_id"))
 
 
-def outcome(event: InboundEvent | Ignored) -> str:
+def outcome(event: InboundEvent | PresenceEvent | Ignored) -> str:
     """Return what became of a payload in one line; a text by its beginning."""
     match event:
         case Ignored(rule=rule):
@@ -61,6 +62,10 @@ def outcome(event: InboundEvent | Ignored) -> str:
             what, flags, told = "edit", [], f": {event.text}"
         case DeleteEvent():
             what, flags, told = "deletion", [], ""
+        case MoveEvent(new_room=room):
+            return f"move {event.room} to {room}"
+        case PresenceEvent(present=present):
+            return f"presence {'come' if present else 'gone'}, by {event.sender.user}"
     place = "dm" if event.chat_type == "private" else "group"
     place += "" if event.thread is None else " thread"
     return " ".join([what, place, *flags, event.sender.user]) + told

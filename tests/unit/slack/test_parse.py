@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.base import DeleteEvent, EditEvent, MessageEvent, Quote
+from adapters.base import DeleteEvent, EditEvent, MessageEvent, MoveEvent, PresenceEvent, Quote
 from adapters.problems import Problem
-from adapters.slack.parse import Identity, Ignored, milliseconds, parse
+from adapters.slack.authors import Identity
+from adapters.slack.parse import Ignored, milliseconds, parse
 from tests.unit.slack.samples import ME, TS, callback, message, read
 
 
@@ -267,6 +268,36 @@ def test_a_deletion_of_what_we_never_heard_is_ignored(fields: dict[str, Any]) ->
     gone = {"type": "message", "subtype": "message_deleted", "channel": "C1", "deleted_ts": TS, **fields}
 
     assert isinstance(read(gone), Ignored)
+
+
+@pytest.mark.parametrize(
+    ("event", "present", "by"),
+    [
+        ({"type": "member_joined_channel", "user": "UBOT", "inviter": "U1"}, True, "T1.U1"),
+        ({"type": "member_joined_channel", "user": "UBOT"}, True, "T1.UBOT"),
+        ({"type": "member_left_channel", "user": "UBOT"}, False, "T1.UBOT"),
+        ({"type": "channel_left"}, False, "T1.UBOT"),
+        ({"type": "group_left"}, False, "T1.UBOT"),
+    ],
+)
+def test_the_bot_s_own_coming_and_going_is_told(event: dict[str, Any], present: bool, by: str) -> None:
+    """Bolt's self filter keeps these two as well."""
+    found = read({"channel": "C1", "team": "T1", "event_ts": TS, **event})
+
+    assert isinstance(found, PresenceEvent)
+    assert (present, by, "C1") == (found.present, found.sender.user, found.room)
+
+
+def test_other_people_s_coming_and_going_is_not() -> None:
+    assert Ignored("membership") == read({"type": "member_joined_channel", "user": "U1", "channel": "C1"})
+
+
+def test_a_channel_that_gets_another_id_is_told_of_with_both() -> None:
+    """It may, when it is shared with another workspace (platform-facts 1.9)."""
+    event = read({"type": "channel_id_changed", "old_channel_id": "C1", "new_channel_id": "C2", "event_ts": TS})
+
+    assert isinstance(event, MoveEvent)
+    assert ("C1", "C2") == (event.room, event.new_room)
 
 
 def test_a_shared_message_is_what_is_quoted() -> None:

@@ -27,7 +27,7 @@ RECORDED = {
     "dm-slack/mention": "message group thread mention T00FAKE00AA.U00FAKEUSER1: Hey",
     "dm-slack/dmRequest": "message group thread T00FAKE00AA.U00FAKEUSER1: DM me",
     "dm-slack/dmMessage": "message dm T00FAKE00AA.U00FAKEUSER1: Hey!",
-    "member-joined-channel-slack/memberJoinedChannel": "ignored: unused",
+    "member-joined-channel-slack/memberJoinedChannel": "presence come, by T00FAKE00AA.U00FAKEUSER1",
     "member-joined-channel-slack/mention": "message group thread mention T00FAKE00AA.U00FAKEUSER1: test",
     "modals-slack-private-metadata/mention": "message group thread mention T0A8YAUUGMU.U0A8WUV28QM: test",
     "modals-slack-private-metadata/action": "ignored: interaction",
@@ -84,14 +84,14 @@ BOLT_PYTHON = {
     "events/app_mention_event_body": "message group thread mention T111.W222: <@W111> Hi there!",
     "events/app_mention_request_body": "message group thread mention T111.W222: <@W111> Hi there!",
     "events/valid_reaction_added_body": "ignored: unused",
-    "events/test_self_member_join_left_events.join_event_body": "ignored: unused",
-    "events/test_self_member_join_left_events.left_event_body": "ignored: unused",
-    "events/test_member_join_left_events.join_event_body": "ignored: unused",
-    "events/test_member_join_left_events.left_event_body": "ignored: unused",
+    "events/test_self_member_join_left_events.join_event_body": "ignored: membership",
+    "events/test_self_member_join_left_events.left_event_body": "ignored: membership",
+    "events/test_member_join_left_events.join_event_body": "ignored: membership",
+    "events/test_member_join_left_events.left_event_body": "ignored: membership",
     "events/test_uninstallation_and_revokes.app_uninstalled_body": "ignored: unused",
     "events/test_uninstallation_and_revokes.tokens_revoked_body": "ignored: unused",
     "events/message_file_share_body": "ignored: own",
-    "events/test_context_generation.body": "ignored: unused",
+    "events/test_context_generation.body": "ignored: membership",
     "events/event_body": "ignored: unused",
     "events/response_url_message_event": "message group bot T111.BZYBOTHED: Hi there! This is a repl",
     "events/different_app_response_url_message_event": "message group bot T111.B_DIFFERENT_ONE: Hi there! This is a repl",
@@ -103,10 +103,10 @@ BOLT_PYTHON = {
     "events/valid_event_body": "message group thread mention T_INSTALLED.W222: Hi there!",
     "events/valid_reaction_added_body#2": "ignored: unused",
     "events/test_self_events.event_body": "ignored: unused",
-    "events/test_self_member_join_left_events.join_event_body#2": "ignored: unused",
-    "events/test_self_member_join_left_events.left_event_body#2": "ignored: unused",
-    "events/test_member_join_left_events.join_event_body#2": "ignored: unused",
-    "events/test_member_join_left_events.left_event_body#2": "ignored: unused",
+    "events/test_self_member_join_left_events.join_event_body#2": "ignored: membership",
+    "events/test_self_member_join_left_events.left_event_body#2": "ignored: membership",
+    "events/test_member_join_left_events.join_event_body#2": "ignored: membership",
+    "events/test_member_join_left_events.left_event_body#2": "ignored: membership",
     "events/test_uninstallation_and_revokes.app_uninstalled_body#2": "ignored: unused",
     "events/test_uninstallation_and_revokes.tokens_revoked_body#2": "ignored: unused",
     "events/test_self_events.event_body#2": "ignored: unused",
@@ -188,6 +188,7 @@ def test_every_known_event_may_have_real_ids(name: str) -> None:
 
 def _with_ids(value: Any) -> Any:
     ids = {"channel": "C1", "user": "U2", "ts": "1700000000.000100", "team_id": "T1", "deleted_ts": "1700000000.000100"}
+    ids |= {"old_channel_id": "C1", "new_channel_id": "C2"}
     if isinstance(value, dict):
         return {key: ids.get(key, "") if one == "" else _with_ids(one) for key, one in value.items()}
     return [_with_ids(one) for one in value] if isinstance(value, list) else value
