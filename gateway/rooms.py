@@ -29,10 +29,11 @@ LOOK_S = 5.0
 class Rooms:
     """Where rooms are now. `changed` is called when that has changed: settings are to be looked up anew."""
 
-    def __init__(self, *, names: Names, outbox: Outbox, changed: Callable[[], None]) -> None:
+    def __init__(self, *, names: Names, outbox: Outbox, changed: Callable[[], None], look_s: float = LOOK_S) -> None:
         self._names = names
         self._outbox = outbox
         self._changed = changed
+        self._look_s = look_s
         self._moved: tuple[MovedRoom, ...] = ()
         self._now: dict[tuple[str, str], str] = {}
         self._known = False  # the store was asked since the last change that it told of
@@ -61,7 +62,7 @@ class Rooms:
     async def follow(self) -> None:
         """Look now and then, for ever."""
         while True:
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(self._look_s)
             try:
                 await self.look()
             except StoreUnavailable:

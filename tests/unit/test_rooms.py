@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -108,6 +109,23 @@ async def test_another_instance_learns_of_it(column: Column, queues: Queues) -> 
         assert "-1001" == other.current(OLD).room
         elsewhere = msgspec.structs.replace(OLD, channel="web2")
         assert elsewhere == other.current(elsewhere)
+
+
+async def test_it_is_followed_for_as_long_as_the_gateway_runs(column: Column, queues: Queues) -> None:
+    """Nobody has to ask for it."""
+    heard = asyncio.Event()
+    async with column.open(ids=Ids(1)) as mine, column.open(ids=Ids(2)) as theirs:
+        other = Rooms(names=Names(theirs, clock=lambda: NOW), outbox=queues, changed=heard.set, look_s=0.01)
+        await other.look()
+        heard.clear()
+        following = asyncio.create_task(other.follow())
+        await rooms_on(mine, queues).move("web", "-100", "-1001")
+        async with asyncio.timeout(30):
+            await heard.wait()
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+
+    assert "-1001" == other.current(OLD).room
 
 
 async def test_a_store_that_is_away_is_looked_for_again(column: Column, queues: Queues) -> None:
