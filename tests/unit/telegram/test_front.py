@@ -1,0 +1,99 @@
+"""The webhook's front: who may speak, and what is answered. Every answer that is not 2xx brings the update again for a day."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import pytest
+
+from adapters.problems import Problem
+from adapters.telegram.front import SECRET as HEADER
+from adapters.telegram.front import decoded, webhook_url
+from tests.unit.telegram.samples import message, update
+from tests.unit.telegram.world import SECRET, World, world
+
+
+@pytest.fixture
+async def there() -> AsyncIterator[World]:
+    async with world(mode="webhook", body_bytes=4096, body_s=0.3) as opened:
+        yield opened
+
+
+async def post(there: World, body: object, *, headers: Any = None) -> tuple[int, str]:
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    given = {HEADER: SECRET} if headers is None else headers
+    async with aiohttp.ClientSession() as client, client.post(there.url, data=raw, headers=given) as answer:
+        return answer.status, await answer.text()
+
+
+async def test_the_answer_is_empty(there: World) -> None:
+    """A JSON answer with a `method` would be done by the platform."""
+    assert (200, "") == await post(there, update(message=message("你好")))
+    assert ["你好"] == there.texts
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {HEADER: ""},
+        {HEADER: "a-secret_Toke"},
+        {HEADER: "a-secret_Token "[:-1] + "x"},
+        [(HEADER, SECRET), (HEADER, SECRET)],
+        {HEADER: "é"},
+    ],
+    ids=["none", "empty", "shorter", "longer", "twice", "not-ascii"],
+)
+async def test_without_the_secret_nobody_is_heard(there: World, headers: Any) -> None:
+    """Nothing is read before that is known; openclaw/openclaw#32599."""
+    status, told = await post(there, update(message=message()), headers=headers)
+
+    assert 401 == status
+    assert SECRET not in told
+    assert [] == there.texts
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{" * 5000, b"null", b"\xff"])
+async def test_what_is_no_update_is_refused(there: World, body: bytes) -> None:
+    assert (await post(there, body))[0] in (400, 413)
+    assert 200 == (await post(there, update(message=message())))[0]
+
+
+@pytest.mark.parametrize("body", [update(message=5), {}, update(message=message(chat=None)), update(x={})])
+async def test_an_update_that_cannot_be_read_is_acknowledged(there: World, body: Any) -> None:
+    """It will not be better the next time, and its chat would wait for it."""
+    assert (200, "") == await post(there, body)
+
+
+async def test_a_body_too_large_is_refused(there: World) -> None:
+    assert 413 == (await post(there, b" " * 5000))[0]
+
+
+async def test_what_cannot_be_stored_is_not_acknowledged(there: World) -> None:
+    there.intake.overloaded = True
+
+    assert 503 == (await post(there, update(message=message())))[0]
+
+
+async def test_a_channel_that_polls_has_no_webhook() -> None:
+    async with world() as there:
+        assert 404 == (await post(there, update(message=message())))[0]
+
+
+def test_text_that_is_no_unicode_is_read_all_the_same() -> None:
+    """Refused, it would come again and again."""
+    assert {"a": "\ud800"} == decoded(b'{"a": "\\ud800"}')
+    assert {"a": "\ufffd"} == decoded(b'{"a": "\xff"}')
+    with pytest.raises(Problem):
+        decoded(b"[" * 100_000)
+
+
+def test_the_address_tells_a_changed_secret_and_not_the_secret() -> None:
+    one, two = (webhook_url("https://x.example/", "acme", secret=secret, token=b"1:t") for secret in (b"s", b"t"))
+
+    assert one.startswith("https://x.example/channels/acme?secret=")
+    assert one != two
+    assert one == webhook_url("https://x.example", "acme", secret=b"s", token=b"1:t")

@@ -1,0 +1,285 @@
+"""Updates from a local Telegram through the real adapter, in both transports: accepted once, and confirmed only then."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+from adapters.base import EditEvent, MoveEvent
+from adapters.errors import AdapterFault, Overloaded
+from adapters.telegram.adapter import TelegramAdapter
+from config.channels.telegram import TelegramSettings
+from tests.emulators.telegram import rooms
+from tests.emulators.telegram.emulator import telegram
+from tests.emulators.telegram.faults import conflicting, cut, html, lost, server_error, throttled
+from tests.fakes import FakeIntake
+from tests.unit.telegram.world import MENU, World, adapter, world
+
+BOTH = pytest.mark.parametrize("mode", ["polling", "webhook"])
+POISON = [{"message": 5}, {"message": {"chat": None}}, {"poll": {"id": "1"}}, {"of_2027": {}}, {"message": None}]
+
+
+async def settled(there: World) -> None:
+    """Return once the platform has nothing more to give."""
+    updates = there.tg.bot.updates
+    if updates.pushed:
+        await there.tg.world.bell.until(lambda: not updates.waiting() or None)
+    else:
+        await updates.polled()
+
+
+@BOTH
+async def test_a_message_arrives_whole(mode: str) -> None:
+    """Who, where, what, when, in which language; in the forms of the key."""
+    async with world(mode=mode) as there:
+        said = there.ann.says(there.dm, "你好 <world> & 👋")
+        (event,) = await there.heard(1)
+
+        assert ("acme", str(there.dm.id), None, "private") == (
+            event.channel,
+            event.room,
+            event.thread,
+            event.chat_type,
+        )
+        assert (str(there.ann.id), "Ann", "zh-hans") == (event.sender.user, event.sender.name, event.language)
+        assert ("你好 <world> & 👋", str(said.id)) == (event.text, event.message_id)
+        assert event.sent_ms is not None
+
+
+@BOTH
+async def test_no_bad_update_stops_those_behind_it(mode: str, caplog: pytest.LogCaptureFixture) -> None:
+    """In one batch or one queue with them (platform-facts 2.4; eternnoir/pyTelegramBotAPI#2178)."""
+    async with world(mode=mode) as there:
+        queue = ("messages", there.dm.id)
+        for update in POISON:
+            there.tg.inject(update, queue=queue)
+        there.ann.says(there.dm, "behind them")
+        await there.heard(1)
+        await settled(there)
+
+    assert ["behind them"] == there.texts
+    assert "malformed" in {getattr(record, "rule", None) for record in caplog.records}
+
+
+@BOTH
+async def test_what_cannot_be_stored_is_not_confirmed_and_comes_again(mode: str) -> None:
+    """In order; nothing is dropped (HKUDS/nanobot#2652)."""
+    async with world(mode=mode) as there:
+        there.intake.failures = [Overloaded("full", retry_after_s=0.01)]
+        for text in ("one", "two"):
+            there.ann.says(there.dm, text)
+        await there.heard(2)
+        await settled(there)
+
+        assert ["one", "two"] == there.texts
+        assert not there.intake.failures
+
+
+@BOTH
+async def test_an_update_that_comes_twice_is_one_message(mode: str) -> None:
+    """Polled again after a lost answer, or pushed again."""
+    async with world(mode=mode) as there:
+        said = there.ann.says(there.dm, "once")
+        await there.heard(1)
+        there.tg.inject({"message": said.body}, queue=("messages", there.dm.id))
+        there.ann.says(there.dm, "later")
+        await there.heard(2)
+
+        assert ["once", "later"] == there.texts
+
+
+async def test_a_restart_loses_nothing_and_hears_nothing_twice() -> None:
+    """What was stored but not confirmed comes again and is known; what is said meanwhile waits, and is dropped neither at the
+    end nor at the start (ClickHouse/nerve#171, python-telegram-bot#5329)."""
+    async with telegram() as tg:
+        ann, intake = tg.person("Ann"), FakeIntake()
+        chat = tg.private(ann)
+        async with adapter(tg).running(intake):
+            await tg.bot.updates.polled()
+            ann.says(chat, "one")
+            async with asyncio.timeout(10):
+                await intake.holding(1)
+            tg.bot.updates.put_raw({"message": chat.messages()[-1].body}, queue="not confirmed")
+        ann.says(chat, "two")
+        ann.says(chat, "三")
+        async with adapter(tg).running(intake), asyncio.timeout(10):
+            await intake.holding(3)
+
+        assert ["one", "two", "三"] == [event.text for event in intake.messages]
+        assert not [call for call in tg.calls if call.params.get("drop_pending_updates")]
+
+
+def test_two_pollers_of_one_bot_must_not_run_side_by_side() -> None:
+    """A changed channel ends before the new one begins; webhooks may overlap."""
+    settings = {"kind": "telegram", "token": "1:a", "secret_token": "s"}
+    modes = ("polling", "webhook")
+    made = [TelegramAdapter("acme", settings=TelegramSettings(**settings, mode=mode)) for mode in modes]
+
+    assert [True, False] == [one.capabilities.exclusive for one in made]
+
+
+async def test_a_webhook_left_behind_does_not_keep_the_poller_out() -> None:
+    """And what waited for it is not dropped."""
+    async with world(mode="webhook") as there:
+        there.tg.hosts.clear()  # nobody home
+        there.ann.says(there.dm, "waiting")
+        intake = FakeIntake()
+        async with adapter(there.tg).running(intake), asyncio.timeout(10):
+            await intake.holding(1)
+
+        assert ["waiting"] == [event.text for event in intake.messages]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [server_error(), html(502), cut(done=False), cut(done=True), conflicting(), throttled(1)],
+    ids=["500", "html", "cut", "cut-after", "409", "429"],
+)
+async def test_the_poller_outlives_what_the_platform_does(fault: Any) -> None:
+    """aiogram/aiogram#1401; a 429 is waited for."""
+    async with world(poll_s=1) as there:
+        there.tg.faults.plan("getUpdates", fault, fault)
+        there.ann.says(there.dm, "one")
+        await there.heard(1)
+        there.ann.says(there.dm, "two")
+        await there.heard(2)
+
+        assert ["one", "two"] == there.texts
+        assert [] == there.tg.violations
+
+
+async def test_silence_is_given_up_after_its_time() -> None:
+    """A dead connection looks like a quiet night."""
+    async with world(poll_s=0, timeout_s=0.2) as there:
+        there.tg.faults.plan("getUpdates", lost(done=False))
+        there.ann.says(there.dm, "one")
+        await there.heard(1)
+
+        assert ["one"] == there.texts
+
+
+async def test_the_probe_tells_why_no_updates_come(caplog: pytest.LogCaptureFixture) -> None:
+    """Another program with the same token takes them: what to do is in the line."""
+    async with world(poll_s=0) as there:
+        there.tg.faults.plan("getUpdates", *[conflicting()] * 1000)
+        await there.tg.wait_called("getUpdates", times=len(there.tg.called("getUpdates")) + 3)
+        with pytest.raises(AdapterFault, match="another program takes this bot's updates"):
+            await there.adapter.probe()
+
+    assert "no updates" in caplog.messages
+
+
+@BOTH
+async def test_a_wrong_token_keeps_the_channel_from_starting(mode: str) -> None:
+    """Said in words, without the token."""
+    async with world() as there:
+        stranger = adapter(there.tg, mode=mode, token="123:wrong")
+        with pytest.raises(AdapterFault, match="the token is wrong") as caught:
+            async with stranger.running(FakeIntake()):
+                pass
+        assert "123:wrong" not in str(caught.value)
+        with pytest.raises(AdapterFault, match="not open"):
+            await stranger.probe()
+
+
+@pytest.mark.parametrize("reads_all", [True, False])
+async def test_privacy_mode_is_warned_of(reads_all: bool, caplog: pytest.LogCaptureFixture) -> None:
+    """A bot that is deaf to its name in groups looks broken (HKUDS/nanobot#449)."""
+    async with world(bot={"reads_all": reads_all}):
+        pass
+
+    warned = [message for message in caplog.messages if message.startswith("privacy mode is on")]
+    assert (not reads_all) == bool(warned)
+
+
+async def test_groups_topics_and_strangers_arrive_as_what_they_are() -> None:
+    """A forum's topic is a thread, a reply's thread id is none; an anonymous admin is nobody in particular."""
+    async with world(bot={"reads_all": True}) as there:
+        forum = there.tg.supergroup("Team", there.ann, there.bob, forum=True)
+        topic = rooms.open_topic(forum, "Plans", by=there.ann)
+        there.ann.says(forum, "@clew_bot in the topic", topic=topic)
+        first = there.bob.says(forum, "in General")
+        there.ann.says(forum, "a reply there", reply_to=first)
+        there.ann.says(forum, "no name", as_=forum)
+        events = await there.heard(4)
+
+        assert [str(topic.id), None, None, None] == [event.thread for event in events]
+        assert [True, False, False, False] == [event.mentions_bot for event in events]
+        assert [True, True, True, False] == [event.sender.trusted for event in events]
+        assert {"group"} == {event.chat_type for event in events}
+
+
+async def test_edits_and_migrations_arrive() -> None:
+    async with world(bot={"reads_all": True}) as there:
+        group = there.tg.group("Team", there.ann)
+        said = there.ann.says(group, "one")
+        there.ann.edits(said, "two")
+        rooms.migrate(group, by=there.ann)
+        await settled(there)
+        async with asyncio.timeout(10):
+            await there.intake.holding(3)
+
+        events = [turn.event for turn in there.intake.turns.values()]
+        edits = [event for event in events if isinstance(event, EditEvent)]
+        moves = [event for event in events if isinstance(event, MoveEvent)]
+        assert [("two", str(said.id))] == [(edit.text, edit.message_id) for edit in edits]
+        assert [str(group.id)] == [move.room for move in moves]
+
+
+async def test_the_bot_being_thrown_out_is_noted(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    async with world() as there:
+        there.ann.blocks(there.tg.bot)
+        there.bob.says(there.tg.private(there.bob), "after that")
+        await there.heard(1)
+
+    assert [False] == [record.present for record in caplog.records if hasattr(record, "present")]
+
+
+async def test_only_what_is_used_is_asked_for() -> None:
+    """The platform remembers it, so it is said each time."""
+    async with world() as there:
+        await there.tg.bot.updates.polled()
+
+        assert {"edited_message", "message", "my_chat_member"} == set(there.tg.bot.updates.allowed)
+
+
+async def test_the_webhook_is_set_where_it_differs_and_only_there() -> None:
+    """Also where the secret changed, which the platform does not tell."""
+    async with world(mode="webhook") as there:
+        for secret in ("a-secret_Token", "a-secret_Token", "another"):
+            async with adapter(there.tg, mode="webhook", secret_token=secret).running(FakeIntake()):
+                pass
+        calls = there.tg.called("setWebhook")
+
+        assert ["a-secret_Token", "another"] == [call.params["secret_token"] for call in calls]
+        assert all("a-secret_Token" not in call.params["url"] for call in calls)
+
+
+@BOTH
+async def test_the_menu_is_given_in_each_language_once(mode: str) -> None:
+    async with world(mode=mode) as there:
+        async with adapter(there.tg, there.tg.add_bot("other_bot")).running(FakeIntake()):
+            pass
+        before = len(there.tg.called("setMyCommands"))
+        async with adapter(there.tg, mode="webhook").running(FakeIntake()):
+            pass
+        kept = {language: menu for (_, language), menu in there.tg.bot.commands.items()}
+
+        assert 6 == before == len(there.tg.called("setMyCommands"))
+        assert {"", "en", "zh"} == set(kept)
+        assert [{"command": name, "description": told["zh"]} for name, told in MENU.items()] == kept["zh"]
+
+
+async def test_a_menu_that_cannot_be_given_keeps_nobody_waiting(caplog: pytest.LogCaptureFixture) -> None:
+    async with world(commands=False) as there:
+        assert not there.tg.called("getMyCommands")
+        there.tg.faults.plan("getMyCommands", server_error())
+        bot = there.tg.add_bot("other_bot")
+        async with adapter(there.tg, bot).running(FakeIntake()):
+            pass
+
+    assert "commands not registered" in caplog.messages
