@@ -13,6 +13,7 @@ EVENTS = (
     "app_mention",
     *(f"message.{kind}" for kind in ROOMS),  # also edits and deletions, which must reach the memory
     "member_joined_channel",
+    "member_left_channel",
     "channel_left",
     "group_left",
     "channel_id_changed",

@@ -24,7 +24,7 @@ _CODE = re.compile(
     r"(^ {0,3}(?P<fence>`{3,}|~{3,})[^\n]*\n.*?(?:^ {0,3}(?P=fence)[`~]*[ \t]*$|\Z)|(?P<tick>`+)[^`].*?(?<!`)(?P=tick)(?!`))",
     re.DOTALL | re.MULTILINE,
 )
-_LIVE = re.compile(r"<(?=[@#]|!(?:here|channel|everyone|group|subteam|date))", re.IGNORECASE)
+_LIVE = re.compile(r"<(?=[@#]|!(?:here|channel|everyone|group|subteam|date)|https?:|mailto:|tel:)", re.IGNORECASE)
 _AUTOLINK = re.compile(r"<(https?://[^\s<>|]+)>")
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from adapters.slack.manifest import manifest
 from config.channels.slack import SlackSettings
+from gateway.__main__ import main
 from gateway.commands import MENU, NAMES
 from tests.unit.slack.world import World, world
 
@@ -80,3 +85,32 @@ async def answered(there: World, place: Any) -> None:
     assert await there.adapter.find(address, chunk_id=root)
     await there.adapter.find(there.to(place), chunk_id=root)
     assert {None} == {call.error for call in there.here.calls}
+
+
+SETTINGS = """
+server: {public_url: "https://bot.example.com/"}
+channels:
+  acme: {kind: slack, bot_token: xoxb-1, signing_secrets: [abc]}
+  console: {kind: console}
+"""
+
+
+@pytest.mark.parametrize(
+    ("channel", "code", "says"),
+    [
+        ("acme", 0, '"request_url": "https://bot.example.com/channels/acme"'),
+        ("console", 2, "its platform knows no app manifests"),
+        ("nowhere", 2, "is not configured; there are: acme, console"),
+    ],
+)
+def test_the_command_line_prints_it(
+    channel: str, code: int, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`python -m gateway manifest CHANNEL`: to be pasted as it is."""
+    path = tmp_path / "my.yaml"
+    path.write_text(SETTINGS, "utf-8")
+
+    assert code == main(["manifest", channel, "--config", str(path)])
+    told = capsys.readouterr()
+    assert says in (told.err if code else told.out)
+    assert code or json.loads(told.out)["settings"]["socket_mode_enabled"] is False

@@ -63,6 +63,7 @@ def test_nothing_a_model_writes_calls_anybody(token: str, form: str) -> None:
         ("**注意：**请看 👩🏽‍💻", "**注意：**请看 👩🏽‍💻"),
         ("| a | b |\n| - | - |\n| 1 | <2 |", "| a | b |\n| - | - |\n| 1 | &lt;2 |"),
         ("<https://x.example|pay here>", "&lt;https://x.example|pay here>"),
+        ("`<https://x.example|pay here>`", "`&lt;https://x.example|pay here>`"),
     ],
 )
 def test_the_rest_of_markdown_is_left_to_slack(markdown: str, shown: str) -> None:
