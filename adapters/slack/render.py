@@ -7,6 +7,7 @@ and tables; mrkdwn is never made from it. `<` is the one character that could ca
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from typing import Any
 
 from adapters.base import Quote
@@ -20,10 +21,9 @@ TEXT_BYTES = 4_000
 """UTF-8 bytes of the plain text beside the block: `chat.update` refuses more (openclaw#115027)."""
 
 _QUOTE_CHARS = 160
-_CODE = re.compile(
-    r"(^ {0,3}(?P<fence>`{3,}|~{3,})[^\n]*\n.*?(?:^ {0,3}(?P=fence)[`~]*[ \t]*$|\Z)|(?P<tick>`+)[^`].*?(?<!`)(?P=tick)(?!`))",
-    re.DOTALL | re.MULTILINE,
-)
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_TICKS = re.compile(r"`+")
 _LIVE = re.compile(r"<(?=[@#]|!(?:here|channel|everyone|group|subteam|date)|https?:|mailto:|tel:)", re.IGNORECASE)
 _AUTOLINK = re.compile(r"<(https?://[^\s<>|]+)>")
 
@@ -45,16 +45,49 @@ def text_only(piece: str) -> dict[str, Any]:
 
 
 def block_text(piece: str) -> str:
-    """Return Markdown as a `markdown` block takes it, with nothing in it that is live (PostHog/posthog#95054)."""
-    told, start = [], 0
-    for code in _CODE.finditer(piece):
-        told.append(_outside(piece[start : code.start()]))
-        told.append(_LIVE.sub("&lt;", code[0]))  # other brackets in code are left alone: `List<int>` must stay readable
-        start = code.end()
-    return "".join((*told, _outside(piece[start:])))
+    """Return Markdown as a `markdown` block takes it, with nothing in it that is live (PostHog/posthog#95054). Time grows with
+    the length, whatever the text."""
+    told, prose, fence = list[str](), list[str](), ""
+    for line in _LINE.findall(piece):
+        mark = _FENCE.match(line)
+        if not fence and not mark:
+            prose.append(line)
+            continue
+        told += [_spans("".join(prose)), _code(line)]
+        prose.clear()
+        if not fence:
+            fence = mark[1] if mark else ""
+        elif mark and mark[1].startswith(fence) and not line[mark.end() :].strip():
+            fence = ""
+    return "".join((*told, _spans("".join(prose))))
 
 
-def _outside(text: str) -> str:
+def _spans(text: str) -> str:
+    """Return prose with its code spans: each from a run of ticks to the next run of the same length."""
+    runs = [match.span() for match in _TICKS.finditer(text)]
+    waiting = defaultdict[int, list[int]](list)  # by length, the last first
+    for number in range(len(runs) - 1, -1, -1):
+        waiting[runs[number][1] - runs[number][0]].append(number)
+    told, done, number = list[str](), 0, 0
+    while number < len(runs):
+        start, end = runs[number]
+        same = waiting[end - start]
+        while same and same[-1] <= number:
+            same.pop()
+        if same:
+            number = same[-1]
+            told += [_prose(text[done:start]), _code(text[start : runs[number][1]])]
+            done = runs[number][1]
+        number += 1
+    return "".join((*told, _prose(text[done:])))
+
+
+def _code(text: str) -> str:
+    """Other brackets in code are left alone: `List<int>` must stay readable."""
+    return _LIVE.sub("&lt;", text)
+
+
+def _prose(text: str) -> str:
     return _AUTOLINK.sub(r"\1", text).replace("<", "&lt;")
 
 

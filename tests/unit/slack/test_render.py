@@ -59,6 +59,9 @@ def test_nothing_a_model_writes_calls_anybody(token: str, form: str) -> None:
         ("`List<int>` and\n```\nx < y\n```", "`List<int>` and\n```\nx < y\n```"),
         ("see <https://x.example/a?b=1&c=2>", "see https://x.example/a?b=1&c=2"),
         ("[a](https://x.example/?b=1&c=2)", "[a](https://x.example/?b=1&c=2)"),
+        ("`a ``b` <c `` d", "`a ``b` &lt;c `` d"),
+        ("```\na < b\n```` \nc < d", "```\na < b\n```` \nc &lt; d"),
+        ("```\na < b\n~~~\nc < d", "```\na < b\n~~~\nc < d"),
         ("> quoted\n\n2*3*4 & more", "> quoted\n\n2*3*4 & more"),
         ("**注意：**请看 👩🏽‍💻", "**注意：**请看 👩🏽‍💻"),
         ("| a | b |\n| - | - |\n| 1 | <2 |", "| a | b |\n| - | - |\n| 1 | &lt;2 |"),
@@ -106,6 +109,22 @@ def test_a_long_answer_fits_message_by_message(text: str) -> None:
         sent = message(piece)
         assert len(sent["blocks"][0]["text"]) <= PIECE_CHARS
         assert len(sent["text"].encode()) <= TEXT_BYTES
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`" * 100_000,
+        "`a ``b ```c " * 9_000,
+        "".join("`" * n + "x" for n in range(440)),
+        "``` x\n" * 15_000,
+        "<" * 100_000,
+    ],
+)
+def test_no_text_takes_long_to_make_safe(text: str) -> None:
+    """A quadratic reading of these would stop the process for minutes (the test's own time limit is the judge)."""
+    for _ in range(20):
+        block_text(text)
 
 
 def test_a_short_answer_is_one_message() -> None:
