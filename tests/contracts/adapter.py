@@ -5,6 +5,7 @@ Each is met as its platform meets it: over HTTP at `POST /channels/{name}`, behi
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -22,9 +23,13 @@ from adapters.slack.adapter import SlackAdapter
 from adapters.slack.render import escaped
 from adapters.slack.signing import sign
 from adapters.strict import usable_id
+from adapters.telegram.adapter import TelegramAdapter
+from adapters.telegram.front import SECRET
 from config.channels.slack import SlackSettings
+from config.channels.telegram import TelegramSettings
 from tests.chat import console
 from tests.emulators.slack.server import slack
+from tests.emulators.telegram.emulator import telegram
 from tests.fakes import FakeIntake
 from tests.serving import message, serving, signed, webhook
 
@@ -44,14 +49,16 @@ TEXTS = [
 @dataclass(frozen=True, kw_only=True)
 class Channel:
     """One adapter and how its platform speaks. `say` gives the request of a message, `malformed` requests that are none,
-    `account` an account as it stands in the key. `platform` runs what the adapter calls, with a room `r1` that it may send to,
-    and gives what makes it there; None: nothing is called."""
+    `account` an account as it stands in the key, `place` a room or a message: a platform may have ids of its own form.
+    `platform` runs what the adapter calls, with a room `r1` that it may send to, and gives what makes it there; None: nothing
+    is called."""
 
     name: str
     make: Callable[[], Adapter]
     say: Callable[..., dict[str, Any]]
     malformed: Sequence[dict[str, Any]]
     account: Callable[[str], str] = str
+    place: Callable[[str], str] = str
     platform: Callable[[], AbstractAsyncContextManager[Callable[[], Adapter]]] | None = None
 
     def opened(self) -> AbstractAsyncContextManager[Callable[[], Adapter]]:
@@ -105,6 +112,39 @@ async def slack_platform() -> AsyncIterator[Callable[[], Adapter]]:
         yield lambda: slack_at(platform.api_url, bot.token)
 
 
+def say_telegram(
+    text: str = "hello", *, number: str = "1", user: str = "alice", room: str = "r1", chat_type: str = "private"
+) -> dict[str, Any]:
+    kind = "private" if chat_type == "private" else "supergroup"
+    said = {
+        "message_id": numbered(number),
+        "date": 1,
+        "text": text,
+        "from": {"id": numbered(user), "is_bot": False, "first_name": user},
+        "chat": {"id": numbered(room), "type": kind},
+    }
+    update = {"update_id": numbered(f"{user} {number}"), "message": said}
+    return {"json": update, "headers": {SECRET: "telegrams-secret"}}
+
+
+def numbered(text: str) -> int:
+    """The number that stands for a text where ids are numbers."""
+    return 1 + int.from_bytes(hashlib.blake2b(text.encode(), digest_size=6).digest())
+
+
+def telegram_at(url: str, token: str) -> TelegramAdapter:
+    chosen = {"mode": "webhook", "token": token, "secret_token": "telegrams-secret", "api_url": url}
+    settings = TelegramSettings.model_validate({"kind": "telegram", **chosen})
+    return TelegramAdapter("bot", settings=settings, public_url="https://clew.example")
+
+
+@asynccontextmanager
+async def telegram_platform() -> AsyncIterator[Callable[[], Adapter]]:
+    async with telegram() as platform:
+        platform.private(platform.person("Ann", id=numbered("r1")))
+        yield lambda: telegram_at(platform.url, platform.bot.token)
+
+
 CHANNELS = {
     "webhook": Channel(
         name="shop",
@@ -135,6 +175,21 @@ CHANNELS = {
             signed_slack(b"{}", secret="another"),
             say_slack(user="\x00"),
             say_slack(room=""),
+            {"data": b"unsigned"},
+        ],
+    ),
+    "telegram": Channel(
+        name="bot",
+        make=lambda: telegram_at("http://127.0.0.1:9", "1:a"),
+        platform=telegram_platform,
+        say=say_telegram,
+        account=lambda user: str(numbered(user)),
+        place=lambda given: str(numbered(given)),
+        malformed=[
+            {**say_telegram(), "headers": {}},
+            {**say_telegram(), "headers": {SECRET: "another"}},
+            {"data": b"[]", "headers": {SECRET: "telegrams-secret"}},
+            {"data": b"{" * 5000, "headers": {SECRET: "telegrams-secret"}},
             {"data": b"unsigned"},
         ],
     ),
@@ -197,8 +252,9 @@ class AdapterContract:
         await met.say("hello", number="7", user="alice", room="r1")
 
         (event,) = met.intake.messages
-        assert (met.channel.name, "r1", "private") == (event.channel, event.room, event.chat_type)
-        assert (met.channel.account("alice"), "7", "hello") == (event.sender.user, event.message_id, event.text)
+        assert (met.channel.name, met.channel.place("r1"), "private") == (event.channel, event.room, event.chat_type)
+        assert (met.channel.account("alice"), met.channel.place("7")) == (event.sender.user, event.message_id)
+        assert "hello" == event.text
         assert event.sender.trusted
         assert event.dedupe_ids
 
@@ -235,7 +291,8 @@ class AdapterContract:
         await met.say(number=hostile, user=hostile, room=hostile)
 
         (event,) = met.intake.messages
-        assert (met.channel.account(hostile), hostile, hostile) == (event.sender.user, event.room, event.message_id)
+        place = met.channel.place(hostile)
+        assert (met.channel.account(hostile), place, place) == (event.sender.user, event.room, event.message_id)
 
     @pytest.mark.parametrize("text", TEXTS)
     async def test_texts_arrive_as_they_are(self, met: Met, text: str) -> None:
@@ -280,6 +337,7 @@ class AdapterContract:
             for _ in range(2):
                 async with adapter.running(intake):
                     await adapter.probe()
-                    receipt = await adapter.send(Address(channel=channel.name, room="r1"), "你好", chunk_id="1")
+                    address = Address(channel=channel.name, room=channel.place("r1"))
+                    receipt = await adapter.send(address, "你好", chunk_id="1")
 
                     assert receipt.message_id is None or usable_id(receipt.message_id)
