@@ -156,6 +156,19 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     address: bytes
 
 
+class Announcement(msgspec.Struct, frozen=True, kw_only=True):
+    """Chunks that answer nobody, said once: not again where any of `names` was announced in the channel before. `turn_id` is
+    an id of their own, which no event has."""
+
+    turn_id: int
+    channel: str
+    names: Sequence[str]  # the first is what this one is remembered by
+    queue: str
+    address: bytes
+    chunks: Sequence[str]
+    now_ms: int
+
+
 Redirect = Callable[[bytes], Target | None]
 """Given a waiting chunk's address, says where it goes instead; None: it stays. Must answer at once, from any thread."""
 
@@ -289,6 +302,16 @@ class Outbox(Protocol):
     async def redirect(self, channel: str, redirect: Redirect) -> None:
         """Send a channel's waiting chunks to where it says, in order with what waits there (a room got another id).
         A queue that is being sent from keeps what it has, and gets nothing: who sends from it knows the way."""
+        ...
+
+    async def announce(self, announcement: Announcement) -> bool:
+        """Put the chunks on their way and remember that it was done, in one transaction. False: it was done before."""
+        ...
+
+    async def give_up(self, channel: str, gone: Callable[[bytes], bool], *, error: str, now_ms: int) -> list[int]:
+        """Give up a channel's waiting chunks to addresses that are `gone`, with the reason; return their turns, whose events
+        become `dead`. A queue that is being sent from keeps what it has: who sends from it will hear. `gone` must answer at
+        once, from any thread."""
         ...
 
     async def next_due_ms(self) -> int | None:

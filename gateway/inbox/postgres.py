@@ -19,7 +19,7 @@ from gateway.inbox import postgres_events as events
 from gateway.inbox import postgres_moves as moves
 from gateway.inbox import postgres_outbox as outbox
 from gateway.inbox import postgres_subjects as subject_events
-from gateway.inbox.base import Accepted, Chunk, Claim, Event, NewEvent, Outcome, Redirect, Reply, Stats
+from gateway.inbox.base import Accepted, Announcement, Chunk, Claim, Event, NewEvent, Outcome, Redirect, Reply, Stats
 from gateway.inbox.batch import RETRY_AFTER_S, GroupCommit
 from gateway.inbox.changes import Changes
 from gateway.inbox.postgres_accept import Arrival, accept
@@ -202,6 +202,18 @@ class PostgresInbox:
         async with self._connection() as db:
             await moves.move_chunks(db, channel, redirect)
         self._changed()
+
+    async def announce(self, announcement: Announcement) -> bool:
+        async with self._connection() as db:
+            announced = await outbox.announce(db, announcement)
+        self._changed()
+        return announced
+
+    async def give_up(self, channel: str, gone: Callable[[bytes], bool], *, error: str, now_ms: int) -> list[int]:
+        async with self._connection() as db:
+            turns = await moves.drop_chunks(db, channel, gone, error=error, now_ms=now_ms)
+        self._changed()
+        return turns
 
     async def next_due_ms(self) -> int | None:
         async with self._connection() as db:

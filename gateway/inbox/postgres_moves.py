@@ -1,13 +1,17 @@
-"""What moves on PostgreSQL: waiting messages to another lane, waiting chunks to another room. Rare, so one by one. Locks as in
-`postgres_events`: lanes by name, queues by name."""
+"""What moves on PostgreSQL: waiting messages to another lane, waiting chunks to another room, or nowhere any more. Rare, so one
+by one. Locks as in `postgres_events`: lanes by name, queues by name."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from gateway.inbox.base import Claim, Redirect
 from gateway.inbox.postgres_events import HELD, Connection, held, lost
-from gateway.inbox.rows import LIVE, WAITING, storable
+from gateway.inbox.postgres_outbox import END_TURNS
+from gateway.inbox.rows import LIVE, WAITING, outcome_text, storable, undeliverable
 
 _MESSAGES = f"lane = %(lane)s AND {WAITING} AND kind = 'message'"
+_PLACES = f"SELECT DISTINCT queue, address FROM outbox_chunks WHERE channel = %s AND {LIVE}"
 _TARGET = f"""
 INSERT INTO inbox_lanes (lane, since_ms) SELECT %(to)s, coalesce(min(accepted_ms), 0) FROM inbox_events WHERE {_MESSAGES}
 ON CONFLICT (lane) DO UPDATE SET since_ms = 0 WHERE false"""
@@ -30,9 +34,7 @@ async def move_messages(db: Connection, claim: Claim, *, to: str, owner: int) ->
 async def move_chunks(db: Connection, channel: str, redirect: Redirect) -> None:
     """Do what `Outbox.redirect` promises."""
     async with db.transaction():
-        cursor = await db.execute(
-            f"SELECT DISTINCT queue, address FROM outbox_chunks WHERE channel = %s AND {LIVE}", (channel,)
-        )
+        cursor = await db.execute(_PLACES, (channel,))
         targets = [
             (queue, address, storable(target.queue), target.address)
             for queue, address in await cursor.fetchall()
@@ -46,6 +48,30 @@ async def move_chunks(db: Connection, channel: str, redirect: Redirect) -> None:
                     (to, new_address, queue, address),
                 )
         await _due_again(db, sorted(free))
+
+
+async def drop_chunks(
+    db: Connection, channel: str, gone: Callable[[bytes], bool], *, error: str, now_ms: int
+) -> list[int]:
+    """Do what `Outbox.give_up` promises."""
+    turns: set[int] = set()
+    async with db.transaction():
+        cursor = await db.execute(_PLACES, (channel,))
+        places = [(queue, address) for queue, address in await cursor.fetchall() if gone(address)]
+        free = await _locked(db, {queue for queue, _ in places})
+        for queue, address in places:
+            if queue in free:
+                dropped = await db.execute(
+                    "UPDATE outbox_chunks SET state = 'dead', error = %s, settled_ms = %s"
+                    f" WHERE queue = %s AND address = %b AND {LIVE} RETURNING turn_id",
+                    (storable(error), now_ms, queue, address),
+                )
+                turns.update(turn_id for (turn_id,) in await dropped.fetchall())
+        ended = sorted(turns)
+        outcomes = [outcome_text(undeliverable(error)) for _ in ended]
+        await db.execute(END_TURNS, {"over": ended, "outcomes": outcomes})
+        await _due_again(db, sorted(free))
+    return ended
 
 
 async def _locked(db: Connection, queues: set[str]) -> set[str]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gateway.inbox.base import Chunk, Reply
+from gateway.inbox.base import Announcement, Chunk, Reply
 from gateway.inbox.postgres_events import ENDED, HELD, IN_HELD, Connection, held, lost
 from gateway.inbox.rows import (
     CHUNK_COLUMNS,
     LIVE,
     Settlement,
     chunk_of,
+    dedupe_digests,
     outcome_text,
     storable,
     taken,
@@ -90,6 +91,35 @@ async def put(db: Connection, batch: Sequence[Reply], *, owner: int) -> list[Exc
     )
     kept = set(await cursor.fetchall())
     return [None if (job.lane, job.fence) in kept else lost(job.lane, job.fence) for job in batch]
+
+
+async def announce(db: Connection, announcement: Announcement) -> bool:
+    """Do what `Outbox.announce` promises."""
+    digests = dedupe_digests(announcement.channel, announcement.names)
+    now_ms, chunks = announcement.now_ms, list(map(storable, announcement.chunks))
+    place = (announcement.turn_id, announcement.channel, storable(announcement.queue), announcement.address)
+    async with db.transaction():
+        cursor = await db.execute("SELECT 1 FROM outbox_announced WHERE digest = ANY(%s::bytea[])", (digests,))
+        if await cursor.fetchone() is not None:
+            return False
+        cursor = await db.execute(
+            "INSERT INTO outbox_announced (digest) VALUES (%s) ON CONFLICT DO NOTHING RETURNING 1", (digests[0],)
+        )
+        if await cursor.fetchone() is None:
+            return False
+        if chunks:
+            await db.execute(
+                "INSERT INTO outbox_queues (queue, due_ms) VALUES (%s, %s) ON CONFLICT (queue) DO UPDATE SET due_ms = 0"
+                " WHERE false",
+                (place[2], now_ms),
+            )
+        await db.execute(
+            "INSERT INTO outbox_chunks (turn_id, channel, queue, address, part, parts, text, state, attempts, put_ms, due_ms)"
+            " SELECT %s, %s, %s, %b, part - 1, cardinality(%s::text[]), text, 'waiting', 0, %s, %s"
+            " FROM unnest(%s::text[]) WITH ORDINALITY AS c (text, part) ORDER BY part",
+            (*place, chunks, now_ms, now_ms, chunks),
+        )
+    return True
 
 
 async def reply_text(db: Connection, turn_id: int) -> str | None:
@@ -184,7 +214,7 @@ FROM (
 WHERE c.turn_id = ANY(%(buried_turns)s::bigint[]) AND c.turn_id = head.turn_id
   AND NOT c.{SETTLED}"""
 
-_END_TURNS = f"""
+END_TURNS = f"""
 WITH ended AS MATERIALIZED (
   SELECT turn_id FROM unnest(%(over)s::bigint[]) AS t (turn_id)
   WHERE (SELECT 1 FROM outbox_chunks c WHERE c.turn_id = t.turn_id AND NOT c.{SETTLED} LIMIT 1) IS NULL
@@ -234,7 +264,7 @@ async def settle(db: Connection, batch: Sequence[Settlement], *, owner: int) -> 
         settled = await db.execute(_SETTLE, parameters)
         if dead:
             await db.execute(_BURY, parameters)
-        ended = await db.execute(_END_TURNS, parameters)
+        ended = await db.execute(END_TURNS, parameters)
         await db.execute(_DROP_EMPTY, parameters)
         await db.execute(_FREE, parameters)
     ours = {id_ for (id_,) in await settled.fetchall()}

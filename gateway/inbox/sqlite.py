@@ -19,7 +19,18 @@ from gateway.errors import LeaseLost, StoreBusy
 from gateway.inbox import sqlite_events as events
 from gateway.inbox import sqlite_moves as moves
 from gateway.inbox import sqlite_outbox as outbox
-from gateway.inbox.base import Accepted, Chunk, Claim, Event, NewEvent, Outcome, Redirect, Reply, Stats
+from gateway.inbox.base import (
+    Accepted,
+    Announcement,
+    Chunk,
+    Claim,
+    Event,
+    NewEvent,
+    Outcome,
+    Redirect,
+    Reply,
+    Stats,
+)
 from gateway.inbox.batch import RETRY_AFTER_S
 from gateway.inbox.changes import Changes
 from gateway.inbox.local import LocalLanes
@@ -188,6 +199,16 @@ class SqliteInbox:
     async def redirect(self, channel: str, redirect: Redirect) -> None:
         async with self._taking:
             await self._file.write(lambda db: moves.move_chunks(db, channel, redirect), lambda _: self._changes.ring())
+
+    async def announce(self, announcement: Announcement) -> bool:
+        return await self._file.write(lambda db: outbox.announce(db, announcement), lambda _: self._changes.ring())
+
+    async def give_up(self, channel: str, gone: Callable[[bytes], bool], *, error: str, now_ms: int) -> list[int]:
+        async with self._taking:
+            return await self._file.write(
+                lambda db: moves.drop_chunks(db, channel, gone, error=error, now_ms=now_ms),
+                lambda _: self._changes.ring(),
+            )
 
     async def next_due_ms(self) -> int | None:
         return self._file.read(outbox.next_due_ms)

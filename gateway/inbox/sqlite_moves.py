@@ -1,14 +1,17 @@
-"""What moves on SQLite: waiting messages to another lane, waiting chunks to another room. Each function runs inside a
-transaction that its caller commits."""
+"""What moves on SQLite: waiting messages to another lane, waiting chunks to another room, or nowhere any more. Each function
+runs inside a transaction that its caller commits."""
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 
 from gateway.inbox.base import Redirect
-from gateway.inbox.rows import LIVE, WAITING, storable
+from gateway.inbox.rows import LIVE, WAITING, outcome_text, storable, undeliverable
+from gateway.inbox.sqlite_outbox import TURN
 
 _MESSAGES = f"lane = ? AND {WAITING} AND kind = 'message'"
+_PLACES = f"SELECT DISTINCT queue, address FROM outbox_chunks WHERE channel = ? AND {LIVE}"
 _SENT_FROM = f"""SELECT 1 FROM outbox_queues q WHERE queue = ? AND (owner IS NOT NULL
   OR EXISTS (SELECT 1 FROM outbox_chunks c WHERE c.queue = q.queue AND {LIVE} AND state = 'sending'))"""
 
@@ -22,10 +25,7 @@ def move_messages(db: sqlite3.Connection, lane: str, *, to: str) -> list[tuple[i
 
 def move_chunks(db: sqlite3.Connection, channel: str, redirect: Redirect) -> None:
     """Do what `Outbox.redirect` promises."""
-    places = db.execute(
-        f"SELECT DISTINCT queue, address FROM outbox_chunks WHERE channel = ? AND {LIVE}", (channel,)
-    ).fetchall()
-    for queue, address in places:
+    for queue, address in db.execute(_PLACES, (channel,)).fetchall():
         target = redirect(address)
         if target is None:
             continue
@@ -38,6 +38,30 @@ def move_chunks(db: sqlite3.Connection, channel: str, redirect: Redirect) -> Non
         )
         for name in (queue, to):
             _due_again(db, name)
+
+
+def drop_chunks(
+    db: sqlite3.Connection, channel: str, gone: Callable[[bytes], bool], *, error: str, now_ms: int
+) -> list[int]:
+    """Do what `Outbox.give_up` promises."""
+    turns: set[int] = set()
+    reason, outcome = storable(error), outcome_text(undeliverable(error))
+    for queue, address in db.execute(_PLACES, (channel,)).fetchall():
+        if not gone(address) or db.execute(_SENT_FROM, (queue,)).fetchone():
+            continue
+        dropped = db.execute(
+            f"UPDATE outbox_chunks SET state = 'dead', error = ?, settled_ms = ? WHERE queue = ? AND address = ? AND {LIVE}"
+            " RETURNING turn_id",
+            (reason, now_ms, queue, address),
+        )
+        turns.update(turn_id for (turn_id,) in dropped.fetchall())
+        _due_again(db, queue)
+    for turn_id in turns:
+        db.execute(
+            f"UPDATE inbox_events SET state = 'dead', outcome = :outcome WHERE state = 'replied' AND {TURN}",
+            {"turn": turn_id, "outcome": outcome},
+        )
+    return sorted(turns)
 
 
 def _due_again(db: sqlite3.Connection, queue: str) -> None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from gateway.inbox.base import Chunk, Reply
+from gateway.inbox.base import Announcement, Chunk, Reply
 from gateway.inbox.rows import (
     CHUNK_COLUMNS,
     LIVE,
     Settlement,
     chunk_of,
+    dedupe_digests,
     outcome_text,
     storable,
     taken,
@@ -22,7 +23,7 @@ from gateway.inbox.rows import (
 )
 
 _HEAD = f"SELECT {CHUNK_COLUMNS} FROM outbox_chunks WHERE queue = ? AND {LIVE} ORDER BY id LIMIT 1"
-_TURN = "id IN (SELECT :turn UNION SELECT id FROM inbox_events WHERE turn_id = :turn AND turn_id <> id)"
+TURN = "id IN (SELECT :turn UNION SELECT id FROM inbox_events WHERE turn_id = :turn AND turn_id <> id)"
 
 
 def put(db: sqlite3.Connection, reply: Reply) -> None:
@@ -33,30 +34,7 @@ def put(db: sqlite3.Connection, reply: Reply) -> None:
     )
     if not stored.rowcount:
         return
-    db.executemany(
-        "INSERT INTO outbox_chunks (turn_id, channel, queue, address, part, parts, text, state, attempts, put_ms, due_ms,"
-        " shown) VALUES (?, ?, ?, ?, ?, ?, ?, 'waiting', 0, ?, ?, ?)",
-        [
-            (
-                reply.turn_id,
-                reply.channel,
-                storable(reply.queue),
-                reply.address,
-                index,
-                len(reply.chunks),
-                storable(text),
-                reply.now_ms,
-                reply.now_ms,
-                None if index or reply.shown is None else storable(reply.shown),
-            )
-            for index, text in enumerate(reply.chunks)
-        ],
-    )
-    if reply.chunks:
-        db.execute(
-            "INSERT INTO outbox_queues (queue, due_ms) VALUES (?, ?) ON CONFLICT DO NOTHING",
-            (storable(reply.queue), reply.now_ms),
-        )
+    _put_chunks(db, reply, shown=reply.shown)
     session = None if reply.session is None else storable(reply.session)
     db.executemany(
         "UPDATE inbox_events SET state = ?, turn_id = ?, outcome = ?, session = ?"
@@ -66,6 +44,44 @@ def put(db: sqlite3.Connection, reply: Reply) -> None:
             for event_id in reply.event_ids
         ],
     )
+
+
+def announce(db: sqlite3.Connection, announcement: Announcement) -> bool:
+    """Do what `Outbox.announce` promises."""
+    digests = dedupe_digests(announcement.channel, announcement.names)
+    known = f"SELECT 1 FROM outbox_announced WHERE digest IN ({', '.join('?' for _ in digests)})"
+    if db.execute(known, digests).fetchone():
+        return False
+    db.execute("INSERT INTO outbox_announced (digest) VALUES (?)", (digests[0],))
+    _put_chunks(db, announcement, shown=None)
+    return True
+
+
+def _put_chunks(db: sqlite3.Connection, sent: Reply | Announcement, *, shown: str | None) -> None:
+    db.executemany(
+        "INSERT INTO outbox_chunks (turn_id, channel, queue, address, part, parts, text, state, attempts, put_ms, due_ms,"
+        " shown) VALUES (?, ?, ?, ?, ?, ?, ?, 'waiting', 0, ?, ?, ?)",
+        [
+            (
+                sent.turn_id,
+                sent.channel,
+                storable(sent.queue),
+                sent.address,
+                index,
+                len(sent.chunks),
+                storable(text),
+                sent.now_ms,
+                sent.now_ms,
+                None if index or shown is None else storable(shown),
+            )
+            for index, text in enumerate(sent.chunks)
+        ],
+    )
+    if sent.chunks:
+        db.execute(
+            "INSERT INTO outbox_queues (queue, due_ms) VALUES (?, ?) ON CONFLICT DO NOTHING",
+            (storable(sent.queue), sent.now_ms),
+        )
 
 
 def reply_text(db: sqlite3.Connection, turn_id: int) -> str | None:
@@ -162,13 +178,13 @@ def _end_turn(db: sqlite3.Connection, how: Settlement) -> bool:
     if how.state == "dead":
         outcome = outcome_text(undeliverable(how.error or ""))
         db.execute(
-            f"UPDATE inbox_events SET state = 'dead', outcome = :outcome WHERE state = 'replied' AND {_TURN}",
+            f"UPDATE inbox_events SET state = 'dead', outcome = :outcome WHERE state = 'replied' AND {TURN}",
             {**turn, "outcome": outcome},
         )
     else:
         db.execute(
             "UPDATE inbox_events SET state = coalesce(json_extract(outcome, '$.state'), 'answered')"
-            f" WHERE state = 'replied' AND {_TURN}",
+            f" WHERE state = 'replied' AND {TURN}",
             turn,
         )
     return True

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from tests.contracts.announcing import AnnounceContract, GiveUpContract
 from tests.contracts.inbox import AcceptContract, LaneContract
 from tests.contracts.moves import LaneMoveContract, RedirectContract
 from tests.contracts.outbox import OutboxContract
@@ -60,6 +61,14 @@ class TestLaneMove(LaneMoveContract):
 
 class TestRedirect(RedirectContract):
     """Chunks that go to another room."""
+
+
+class TestAnnounce(AnnounceContract):
+    """What is said once."""
+
+
+class TestGiveUp(GiveUpContract):
+    """Replies to rooms that are gone."""
 
 
 class TestCrash(CrashContract):

@@ -1,0 +1,157 @@
+"""The outbox contract of what is no answer: what a room is told once, and replies to rooms that are gone. For every database."""
+
+from __future__ import annotations
+
+import asyncio
+
+from gateway.inbox.base import Announcement
+from tests.contracts.queues import NOW_MS, Queues, answered, fresh_id, message, open_queues
+
+
+def hello(*names: str, channel: str = "acme", chunks: tuple[str, ...] = ("hello 大家好", "second")) -> Announcement:
+    return Announcement(
+        turn_id=message().id,
+        channel=channel,
+        names=names,
+        queue="room 群 😀",
+        address=b"address",
+        chunks=chunks,
+        now_ms=NOW_MS,
+    )
+
+
+async def sent(queues: Queues) -> list[str]:
+    """Send all that is due, and return it."""
+    texts = []
+    while chunks := await queues.due(now_ms=NOW_MS, limit=5):
+        for chunk in chunks:
+            texts.append(chunk.text)
+            await queues.sent(chunk, message_id="m", now_ms=NOW_MS)
+    return texts
+
+
+class AnnounceContract:
+    """What is said once."""
+
+    async def test_it_goes_out_in_order_before_what_comes_later(self, queues: Queues) -> None:
+        seen = await queues.changed(0)
+        assert await queues.announce(hello("r"))
+        await answered(queues, "l", queue="room 群 😀", chunks=("answer",))
+
+        assert seen < await queues.changed(seen)
+        assert ["hello 大家好", "second", "answer"] == await sent(queues)
+
+    async def test_it_is_said_once(self, queues: Queues) -> None:
+        """Whoever asks, and at once."""
+        said = await asyncio.gather(*(queues.announce(hello("r")) for _ in range(5)))
+
+        assert [False] * 4 + [True] == sorted(said)
+        assert ["hello 大家好", "second"] == await sent(queues)
+
+    async def test_any_of_its_names_will_do(self, queues: Queues) -> None:
+        """A room that has another id was told under its first one."""
+        assert await queues.announce(hello("old room", chunks=("1",)))
+        assert not await queues.announce(hello("new room", "old room", chunks=("2",)))
+        assert await queues.announce(hello("new room", chunks=("3",)))
+        assert not await queues.announce(hello("new room", chunks=("4",)))
+
+        assert ["1", "3"] == await sent(queues)
+
+    async def test_channels_are_told_apart(self, queues: Queues) -> None:
+        assert await queues.announce(hello("r"))
+        assert await queues.announce(hello("r", channel="other"))
+
+    async def test_hostile_names_and_texts_are_kept(self, queues: Queues) -> None:
+        """As replies are: what no platform takes becomes U+FFFD."""
+        assert await queues.announce(hello("\x00'; --", "\ud800", chunks=("a\x00b",)))
+        assert not await queues.announce(hello("\x00'; --"))
+
+        assert ["a\ufffdb"] == await sent(queues)
+
+    async def test_nothing_to_say_is_remembered_too(self, queues: Queues) -> None:
+        assert await queues.announce(hello("r", chunks=()))
+        assert not await queues.announce(hello("r"))
+
+        assert await queues.next_due_ms() is None
+
+    async def test_it_survives_the_end_of_its_process(self, url: str) -> None:
+        async with open_queues(url) as queues:
+            await queues.announce(hello("r"))
+        async with open_queues(url) as queues:
+            assert not await queues.announce(hello("r"))
+            assert ["hello 大家好", "second"] == await sent(queues)
+
+    async def test_giving_it_up_ends_no_turn(self, queues: Queues) -> None:
+        """It belongs to none: the answer behind it is another matter."""
+        await queues.announce(hello("r"))
+        turn = await answered(queues, "l", queue="room 群 😀", chunks=("answer",))
+        (chunk,) = await queues.due(now_ms=NOW_MS, limit=1)
+
+        await queues.dead(chunk, error="refused", now_ms=NOW_MS)
+
+        assert ["answer"] == await sent(queues)
+        (event,) = await queues.turn_events(turn)
+        assert "answered" == event.state
+
+
+class GiveUpContract:
+    """Replies to rooms that are gone."""
+
+    async def test_what_waits_ends_with_the_reason(self, queues: Queues) -> None:
+        """Every turn's; what went out stays as it was."""
+        whole = await answered(queues, "l0", queue="a", chunks=("1", "2"))
+        (first,) = await queues.due(now_ms=NOW_MS, limit=1)
+        await queues.sent(first, message_id="m", now_ms=NOW_MS)
+        other = await answered(queues, "l1", queue="b 群", chunks=("3",))
+
+        turns = await queues.give_up(
+            "acme", lambda address: address == b"address", error="left 离开\x00", now_ms=NOW_MS
+        )
+
+        assert sorted([whole, other]) == turns
+        for turn in turns:
+            (event,) = await queues.turn_events(turn)
+            assert event.outcome is not None
+            assert ("dead", "undeliverable") == (event.state, event.outcome.code)
+            assert "left 离开\ufffd" == event.outcome.reason
+        assert await queues.next_due_ms() is None
+        assert 0 == (await queues.stats()).outbox_waiting
+
+    async def test_other_addresses_and_channels_stay(self, queues: Queues) -> None:
+        await answered(queues, "l0", queue="a", chunks=("1", "2"))
+
+        assert [] == await queues.give_up("acme", lambda _: False, error="left", now_ms=NOW_MS)
+        assert [] == await queues.give_up("acme2", lambda _: True, error="left", now_ms=NOW_MS)
+
+        assert ["1", "2"] == await sent(queues)
+
+    async def test_repeating_it_changes_nothing(self, queues: Queues) -> None:
+        turn = await answered(queues, "l0", queue="a")
+        assert [turn] == await queues.give_up("acme", lambda _: True, error="left", now_ms=NOW_MS)
+
+        assert [] == await queues.give_up("acme", lambda _: True, error="again", now_ms=NOW_MS)
+
+        (event,) = await queues.turn_events(turn)
+        assert event.outcome is not None
+        assert "left" == event.outcome.reason
+
+    async def test_a_queue_that_is_being_sent_from_is_left_alone(self, queues: Queues) -> None:
+        """Its receipt finds its chunk."""
+        turn = await answered(queues, "l0", queue="a", chunks=("1", "2"))
+        (first,) = await queues.due(now_ms=NOW_MS, limit=1)
+
+        assert [] == await queues.give_up("acme", lambda _: True, error="left", now_ms=NOW_MS)
+
+        await queues.sent(first, message_id="m", now_ms=NOW_MS)
+        assert ["2"] == await sent(queues)
+        (event,) = await queues.turn_events(turn)
+        assert "answered" == event.state
+
+    async def test_the_room_can_be_answered_in_again(self, queues: Queues) -> None:
+        """The bot may be brought back."""
+        await answered(queues, f"l{fresh_id()}", queue="a")
+        await queues.give_up("acme", lambda _: True, error="left", now_ms=NOW_MS)
+
+        await answered(queues, "l1", queue="a", chunks=("back",))
+
+        assert ["back"] == await sent(queues)
