@@ -327,6 +327,10 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     output_tokens: int  # reserved for the answer
 
 
+ANSWERED_REACH = 200
+"""Messages in which `Store.answered` looks for an answer."""
+
+
 class Store(Protocol):
     """Messages, sessions, summaries, facts, profiles, people and ledgers on one database.
 
@@ -365,6 +369,11 @@ class Store(Protocol):
 
     async def moved_rooms(self) -> tuple[MovedRoom, ...]:
         """Return every room that has moved with the id that it has now, the latest move last."""
+        ...
+
+    async def answered(self, scope: Scope, conversation: str | None) -> bool:
+        """Whether an agent, whichever, has answered where the scope's name leads; opens no scope. `conversation` (encoded):
+        there, where threads share the scope. Looks at the newest `ANSWERED_REACH` messages of each agent's at most."""
         ...
 
     async def name_changes(self) -> int:

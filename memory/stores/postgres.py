@@ -141,6 +141,14 @@ class PostgresStore:
             for channel, room, now_room, moved_ms in await self._database.fetch(sql.MOVED_ROOMS)
         )
 
+    async def answered(self, scope: Scope, conversation: str | None) -> bool:
+        place = {
+            "channel": scope.channel, "conversation": scope.conversation, "user": scope.user, "chat_type": scope.chat_type,
+            "within": conversation,
+        }  # fmt: skip
+        ((found,),) = await self._database.fetch(sql.ANSWERED, place)
+        return bool(found)
+
     async def name_changes(self) -> int:
         rows = await self._database.fetch(sql.NAME_CHANGES)
         return int(rows[0][0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from memory.base import ANSWERED_REACH
 from memory.stores.postgres_statement import Statement, statement
 from memory.stores.postgres_turn import MESSAGE
 
@@ -43,6 +44,12 @@ GROUP_SCOPES = statement("""SELECT root.id, root.last_ms, root.session_id IS NOT
     named."user", named.channel, named.conversation, named.chat_type, named.agent
   FROM scopes named JOIN scopes root ON root.id = coalesce(named.alias_of, named.id)
   WHERE named.channel = %(channel)s AND named.chat_type = 'group' ORDER BY named.id""")
+
+ANSWERED = statement(f"""SELECT EXISTS (SELECT 1 FROM scopes named
+  WHERE channel = %(channel)s AND conversation = %(conversation)s AND "user" = %(user)s AND chat_type = %(chat_type)s
+  AND EXISTS (SELECT 1 FROM (SELECT role, conversation FROM messages WHERE scope_id = coalesce(named.alias_of, named.id)
+      ORDER BY id DESC LIMIT {ANSWERED_REACH}) AS said
+    WHERE role = 'assistant' AND (%(within)s::text IS NULL OR said.conversation = %(within)s::text)))""")
 
 # A room's conversations are itself and `room/thread`, and no part can hold a `/`.
 _IN_ROOM = "channel = %(channel)s AND split_part(conversation, '/', 1) = %(room)s::text"

@@ -97,6 +97,7 @@ class RedisCache:
         self.group_scopes = store.group_scopes
         self.move_room = store.move_room
         self.moved_rooms = store.moved_rooms
+        self.answered = store.answered
         self.name_changes = store.name_changes
         self.append = store.append
         self.older = store.older

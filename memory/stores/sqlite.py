@@ -140,6 +140,9 @@ class SqliteStore:
     async def moved_rooms(self) -> tuple[MovedRoom, ...]:
         return await self._read(sqlite_scopes.moved_rooms)
 
+    async def answered(self, scope: Scope, conversation: str | None) -> bool:
+        return await self._read(lambda db: sqlite_scopes.answered(db, scope, conversation))
+
     async def name_changes(self) -> int:
         (changes,) = await self._read(lambda db: db.execute("SELECT value FROM meta WHERE name = 'names'").fetchone())
         return int(changes)

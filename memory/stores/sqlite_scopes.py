@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
-from memory.base import AgentChange, GroupScope, Identity, MovedRoom, ScopeRow
+from memory.base import ANSWERED_REACH, AgentChange, GroupScope, Identity, MovedRoom, ScopeRow
 from memory.errors import UnknownScope
 from memory.ids import Ids
 from memory.key import Scope, decode_part, encode_part
@@ -54,6 +54,12 @@ _MOVE_AGAIN = "UPDATE moved_rooms SET now_room = :now_room WHERE channel = :chan
 _ARRIVE = "DELETE FROM moved_rooms WHERE channel = :channel AND room = :now_room"
 _MOVED = "SELECT channel, room, now_room, moved_ms FROM moved_rooms ORDER BY moved_ms, channel, room"
 
+_ANSWERED = f"""SELECT EXISTS (SELECT 1 FROM scopes AS named
+  WHERE channel = ? AND conversation = ? AND "user" = ? AND chat_type = ? AND EXISTS (
+    SELECT 1 FROM (SELECT role, conversation FROM messages WHERE scope_id = coalesce(named.alias_of, named.id)
+      ORDER BY id DESC LIMIT {ANSWERED_REACH}) AS said
+    WHERE role = 'assistant' AND (? IS NULL OR said.conversation = ?)))"""
+
 _FIND_PERSON = "SELECT person_id FROM identities WHERE kind = ? AND tenant = ? AND account = ?"
 _NEW_PERSON = "INSERT INTO persons (id, created_ms) VALUES (?, ?)"
 _NEW_IDENTITY = "INSERT INTO identities (kind, tenant, account, person_id) VALUES (?, ?, ?, ?)"
@@ -68,6 +74,11 @@ def find_scope(db: sqlite3.Connection, scope: Scope) -> ScopeRow | None:
     """Return the row that the scope's name leads to, None if the name is new."""
     row = db.execute(_FIND, _place(scope)).fetchone()
     return None if row is None else _scope_row(scope, row)
+
+
+def answered(db: sqlite3.Connection, scope: Scope, conversation: str | None) -> bool:
+    """Do what `Store.answered` promises."""
+    return bool(db.execute(_ANSWERED, (*_place(scope)[:4], conversation, conversation)).fetchone()[0])
 
 
 def _scope_row(scope: Scope, row: tuple[Any, ...]) -> ScopeRow:

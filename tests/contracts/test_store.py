@@ -9,6 +9,7 @@ import pytest
 from memory.base import Store
 from tests.contracts.columns import COLUMNS, Column
 from tests.contracts.store import AppendContract, SessionContract
+from tests.contracts.store_answered import AnsweredContract
 from tests.contracts.store_changes import EditContract, ObservedContract, RecordContract
 from tests.contracts.store_load import BrokenPartContract, LoadContract
 from tests.contracts.store_names import NameContract, RoomMoveContract
@@ -48,6 +49,10 @@ class TestName(NameContract):
 
 class TestRoomMove(RoomMoveContract):
     """Rooms that get another id."""
+
+
+class TestAnswered(AnsweredContract):
+    """Where an agent has answered."""
 
 
 class TestPerson(PersonContract):
