@@ -231,10 +231,21 @@ class Delivery:
             return self._dead(chunk, f"{fault}; the room is {fault.new_room!r} now ({chunk.attempts} attempts)")
         put_back = self._again(chunk, str(fault), wait_s=self._first_wait_s, outcome="moved")
 
-        async def record() -> bool | None:
-            ended = await put_back()
-            await self._moved(chunk.channel, address_of(chunk).room, fault.new_room)
-            return ended
+        back = False
+
+        async def record() -> bool:
+            nonlocal back
+            if not back:
+                await put_back()
+                back = True  # once: it may be on its way again while the move is repeated
+            try:
+                await self._moved(chunk.channel, address_of(chunk).room, fault.new_room)
+            except (StoreBusy, StoreUnavailable):
+                raise
+            except Exception:
+                # The chunk meets the move again, as often as it has tries.
+                logger.exception("room not moved", extra={"channel": chunk.channel, "turn": chunk.turn_id})
+            return False
 
         return record
 

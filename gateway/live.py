@@ -114,14 +114,14 @@ class Live:
     async def apply(self, configuration: Configuration, *, intake: Intake, tasks: asyncio.TaskGroup) -> None:
         """Bring agents and channels to `configuration`; from then on new events are routed by it.
 
-        What is new is made first, and started where it can be beside the old; then all changes in one moment, so that nobody
-        meets one half of a change. What can't be beside the old one starts when that has ended.
+        What is new is made first, and what takes another's place is started where it can be beside that; then all changes in
+        one moment, so that nobody meets one half of a change. The rest starts when the old ones have ended.
         """
         settings = configuration.settings
         agents = {name: self._made(name, wanted) for name, wanted in settings.agents.items()}
         channels = {name: self._channel(name, wanted) for name, wanted in settings.channels.items()}
         fresh = {name: channel for name, channel in channels.items() if self._channels.get(name) is not channel}
-        late = {name: channel for name, channel in fresh.items() if self._alone(name, channel)}
+        late = {name: channel for name, channel in fresh.items() if self._late(name, channel)}
         early = {name: channel for name, channel in fresh.items() if name not in late}
         try:
             await _started(early, intake=intake, tasks=tasks)
@@ -169,11 +169,10 @@ class Live:
             return old
         return Channel(name, settings, self._make_adapter, times=self._times, noted=self._noted)
 
-    def _alone(self, name: str, channel: Channel) -> bool:
-        """Whether the channel and the one in its place must not run at the same time."""
+    def _late(self, name: str, channel: Channel) -> bool:
+        """Whether the channel starts after the change: it takes nobody's place, or must not run beside whose place it takes."""
         old = self._channels.get(name)
-        either = [channel] if old is None else [channel, old]
-        return any(one.adapter.capabilities.exclusive for one in either)
+        return old is None or any(one.adapter.capabilities.exclusive for one in (channel, old))
 
 
 async def _started(channels: Mapping[str, Channel], *, intake: Intake, tasks: asyncio.TaskGroup) -> None:

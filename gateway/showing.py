@@ -66,6 +66,7 @@ class Shown:
         self._over = asyncio.Event()
         self._draft: Draft | None = None
         self._task: asyncio.Task[None] | None = None
+        self._signing: asyncio.Task[None] | None = None
 
     def follow(self, draft: Draft) -> None:
         """Show the draft from now on, as it grows."""
@@ -78,8 +79,10 @@ class Shown:
     async def end(self) -> str | None:
         """Show no more; return the id of the message that the finished reply replaces, None if there is none.
 
-        Waits for a call under way: it must not come after what replaces it."""
+        Waits for a state of the text that is under way, as it must not come after what replaces it; for no sign."""
         self._over.set()
+        if self._signing is not None:
+            self._signing.cancel()
         if self._draft is not None:
             self._draft.changed.set()
         if self._task is not None:
@@ -99,7 +102,7 @@ class Shown:
     async def _run(self, draft: Draft, *, sign_every_s: float, show_every_s: float | None) -> None:
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._sign(every_s=sign_every_s))
+                self._signing = tasks.create_task(self._sign(every_s=sign_every_s))
                 if show_every_s is not None:
                     tasks.create_task(self._show(draft, every_s=show_every_s))
         except* Exception as faults:
@@ -109,8 +112,12 @@ class Shown:
     async def _sign(self, *, every_s: float) -> None:
         """Show the sign until there is text to see."""
         while self._message_id is None:
-            if await self._call("sign", lambda adapter: adapter.sign(self._address, on=True), outcome="signed"):
-                self._signed = True
+            try:
+                if await self._call("sign", lambda adapter: adapter.sign(self._address, on=True), outcome="signed"):
+                    self._signed = True
+            except asyncio.CancelledError:
+                self._signed = True  # it may be
+                raise
             if await self._rested(every_s):
                 return
 

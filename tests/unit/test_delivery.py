@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -13,7 +15,8 @@ import pytest
 from adapters.base import Adapter, Address, Capabilities, Intake, Receipt
 from adapters.errors import Refused, Throttled, Unknown, Unreachable
 from gateway.delivery import Delivery
-from gateway.inbox.base import NewEvent, Outcome, Reply
+from gateway.errors import StoreBusy
+from gateway.inbox.base import Chunk, NewEvent, Outcome, Reply
 from gateway.inbox.sqlite import SqliteInbox
 from gateway.pacing import Pacing
 from gateway.waits import retry_wait_s
@@ -278,3 +281,39 @@ def test_waits_double_up_to_five_minutes() -> None:
     waits = [retry_wait_s(attempt, first_s=1) for attempt in (1, 2, 3, 9, 10, 10_000)]
 
     assert [1, 2, 4, 256, 300, 300] == waits
+
+
+async def test_a_store_that_is_away_for_a_moment(tmp_path: Path) -> None:
+    """Looks, waits and receipts are repeated until the store is back; nothing is sent twice for that."""
+
+    class Flaky(SqliteInbox):
+        def __init__(self, *args: Any, **more: Any) -> None:
+            super().__init__(*args, **more)
+            self._calls: Counter[str] = Counter()
+
+        def _now_and_then(self, verb: str) -> None:
+            self._calls[verb] += 1
+            if self._calls[verb] % 2:
+                raise StoreBusy("away", retry_after_s=1)
+
+        async def next_due_ms(self) -> int | None:
+            self._now_and_then("next_due_ms")
+            return await super().next_due_ms()
+
+        async def changed(self, after: int) -> int:
+            self._now_and_then("changed")
+            return await super().changed(after)
+
+        async def sent(self, chunk: Chunk, *, message_id: str | None, now_ms: int) -> bool:
+            self._now_and_then("sent")
+            return await super().sent(chunk, message_id=message_id, now_ms=now_ms)
+
+    async with Flaky(
+        tmp_path / "q.db", write_turn=asyncio.Lock(), timeout_s=10, lease_s=30, poll_s=0.05, accept_max=1000
+    ) as box:
+        turn = await reply(box, "r", "1|2|3")
+        platform = Platform()
+        outcomes = await deliver(box, platform, [turn])
+
+    assert "answered" == outcomes[turn].state
+    assert ["1", "2", "3"] == [text for _, text in platform.got]

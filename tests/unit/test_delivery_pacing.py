@@ -11,6 +11,7 @@ import pytest
 from adapters.base import Adapter, Address, Call, Rate, Receipt
 from adapters.errors import Moved, Throttled, Unknown, Unreachable
 from gateway.delivery import Delivery
+from gateway.errors import StoreBusy
 from gateway.inbox.base import Chunk
 from gateway.inbox.sqlite import SqliteInbox
 from gateway.pacing import Pacing
@@ -208,6 +209,24 @@ async def test_a_room_with_another_id_is_followed(box: SqliteInbox) -> None:
     assert "answered" == outcomes[turn].state
     assert [("c", "old", "new")] == moves
     assert [2] == stood
+
+
+@pytest.mark.parametrize("fault", [StoreBusy("away", retry_after_s=1), RuntimeError("bug")], ids=repr)
+async def test_a_move_that_fails_is_repeated_and_sends_nothing_twice(box: SqliteInbox, fault: Exception) -> None:
+    """The store is away for a moment, or the move breaks off: the chunk is on its way again meanwhile, once."""
+    turn = await reply(box, "old", "1|2")
+    moves: list[str] = []
+
+    async def moved(channel: str, old: str, new: str) -> None:
+        moves.append(new)
+        if len(moves) < 3:
+            raise fault
+
+    platform = Platform(lambda room, text, tried: Moved("upgraded", new_room="new") if len(moves) < 3 else None)
+    outcomes = await deliver(box, platform, [turn], moved=moved, attempts=8)
+
+    assert "answered" == outcomes[turn].state
+    assert ["1", "2"] == [text for _, text in platform.got]
 
 
 async def test_a_room_that_moves_for_ever_is_given_up(box: SqliteInbox) -> None:

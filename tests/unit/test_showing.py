@@ -307,6 +307,19 @@ async def test_the_end_waits_for_the_call_under_way(house: House) -> None:
     assert "m1" == await house.kept()
 
 
+async def test_the_reply_waits_for_no_sign(house: House) -> None:
+    """A platform that is slow to show a sign delays no answer; the sign may be there by then, so it is taken away."""
+    stage, made = Stage(), draft()
+    stage.gate.clear()
+    async with house.showing(stage) as shown:
+        shown.follow(made)
+        await stage.until(lambda: stage.seen == ["sign on"])
+        async with asyncio.timeout(1):
+            assert None is await shown.end()
+        stage.gate.set()
+    assert ["sign on", "sign off"] == stage.seen
+
+
 async def test_a_store_that_is_busy_hears_of_the_message_later(house: House) -> None:
     """The text goes on being shown; the id is kept with the next state."""
 
