@@ -98,12 +98,13 @@ class Pacing:
     def spare(self, channel: str, queue: str, rates: Sequence[Rate], *, now: float) -> bool:
         """Whether a call that may as well be dropped can be made now without taking from sends; if so, it is counted.
 
-        Where somebody waits it can't, nor where it would leave less than half of the budget (one of one is free)."""
+        Where somebody waits it can't, nor where such calls have had half of the budget (of three: two, so that a sign does not
+        keep the first words of an answer waiting; one of one is free)."""
         if self._blocked((channel, queue)) > now:
             return False
         for rate in rates:
             scope = self._scope(channel, rate.scope)
-            if scope.line or scope.blocked_until > now or scope.used(rate, now=now) >= max(1, rate.count // 2):
+            if scope.line or scope.blocked_until > now or scope.used(rate, now=now) >= (rate.count + 1) // 2:
                 return False
         self._take(channel, rates, now=now)
         self._forget(now=now)

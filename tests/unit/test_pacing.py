@@ -145,6 +145,14 @@ def test_a_single_call_is_free_when_nobody_wants_it() -> None:
     assert [False, True] == [pacing.spare("c", "r", (ONE,), now=now) for now in (4.9, 5.0)]
 
 
+def test_of_three_calls_two_may_show_something() -> None:
+    """The sign that an answer is being made does not keep its first words waiting."""
+    pacing, three = Pacing(), Rate(scope="one", count=3, per_s=3)
+
+    assert [True, True, False] == [pacing.spare("c", "r", (three,), now=now) for now in (0.0, 1.0, 2.0)]
+    assert 2.0 == pacing.turn_at("c", "r", (three,), now=2.0)
+
+
 def test_who_does_not_come_back_is_forgotten() -> None:
     """A place whose message is gone holds up the line for a minute at most."""
     pacing = Pacing()
