@@ -102,9 +102,10 @@ class PresenceEvent(_Event, frozen=True, kw_only=True, tag="presence"):
     """The bot itself was brought into the room, or is no longer there. `sender` is who did it."""
 
     present: bool
+    language: str | None = None  # of who did it, if the platform tells (BCP 47)
 
 
-InboundEvent = MessageEvent | EditEvent | DeleteEvent | MoveEvent
+InboundEvent = MessageEvent | EditEvent | DeleteEvent | MoveEvent | PresenceEvent
 
 
 class TurnView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -195,6 +196,8 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     streams: bool = False  # its callers follow a reply while it is made
     collected: bool = False  # the caller collects its reply: storing it is delivering it, and nothing is sent
     exclusive: bool = False  # its account bears one connection at a time: the old one ends before a new one begins
+    deletions: bool = False  # its platform tells of messages that people delete
+    command_prefix: str = ""  # stands before commands' names in its menu: `clew-` for /clew-new
 
 
 Call = Literal["send", "edit", "sign"]

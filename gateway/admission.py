@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from adapters.base import EditEvent, InboundEvent, MessageEvent, MoveEvent
+from adapters.base import EditEvent, InboundEvent, MessageEvent, MoveEvent, PresenceEvent
 from config.channels.base import RoomSettings, Trigger
 
 Action = Literal["answer", "observe", "ignore", "refuse", "apply"]
@@ -24,8 +24,9 @@ class Verdict(msgspec.Struct, frozen=True):
     """What happens to an event. `rule` always names what decided.
 
     answer: `private`, or the trigger that fired. refuse, with a notice to the person: `too_long`, `rate_limited`. observe:
-    `observe`. apply: `edit`, `delete`, `move`. ignore: `bot` (its own, or another program's), `empty`, `not_allowed`,
-    `not_addressed`, `too_long` (nobody asked for an answer).
+    `observe`. apply: `edit`, `delete`, `move`, `joined`, `left`. ignore: `bot` (its own, or another program's), `bot_depth`
+    (programs have been among themselves for long enough), `empty`, `not_allowed`, `not_addressed`, `too_long` (nobody asked
+    for an answer). What would be refused to a program is ignored: notices are for people.
     """
 
     action: Action
@@ -37,16 +38,27 @@ class Verdict(msgspec.Struct, frozen=True):
         return self.action == "refuse"
 
 
-def admit(event: InboundEvent, settings: RoomSettings, *, known_command: bool, over_limit: bool) -> Verdict:
+def admit(
+    event: InboundEvent,
+    settings: RoomSettings,
+    *,
+    known_command: bool,
+    over_limit: bool,
+    followed: bool = False,
+    bots_in_row: int = 0,
+) -> Verdict:
     """Decide about one event under the settings of its place.
 
-    `known_command`: the text is one of our commands. `over_limit`: this sender has used up the minute. A sender the platform
-    doesn't vouch for is answered like anybody, only without a person behind it; an allow-list he can't pass, because he
-    can't prove who he is.
+    `known_command`: the text is one of our commands. `over_limit`: this sender has used up the minute. `followed`: the bot
+    has answered in the thread before. `bots_in_row`: so many bots' messages were answered here since a person spoke. A sender
+    the platform doesn't vouch for is answered like anybody, only without a person behind it; an allow-list he can't pass,
+    because he can't prove who he is.
     """
     if isinstance(event, MoveEvent):
         return Verdict("apply", "move")  # the platform's own word, whoever is named as its sender
-    if event.sender.is_bot:
+    if isinstance(event, PresenceEvent):
+        return Verdict("apply", "joined" if event.present else "left")
+    if event.sender.is_bot and settings.bots == "ignore":
         return Verdict("ignore", "bot")
     if not isinstance(event, MessageEvent):
         # An edit or deletion concerns a message that was let in before, whatever the rules are now.
@@ -56,15 +68,18 @@ def admit(event: InboundEvent, settings: RoomSettings, *, known_command: bool, o
         return Verdict("ignore", "empty")
     if not _allowed(event, settings):
         return Verdict("ignore", "not_allowed")
-    addressed = _addressed(event, settings, known_command=known_command)
+    addressed = _addressed(event, settings, known_command=known_command, followed=followed)
     too_long = len(event.text) > settings.limits.message_chars
     if addressed is None:
         if not settings.observe:
             return Verdict("ignore", "not_addressed")
         return Verdict("ignore", "too_long") if too_long else Verdict("observe", "observe")
-    if too_long:
-        return Verdict("refuse", "too_long")
-    return Verdict("refuse", "rate_limited") if over_limit else Verdict("answer", addressed)
+    refusal = "too_long" if too_long else "rate_limited" if over_limit else None
+    if refusal is not None:
+        return Verdict("ignore" if event.sender.is_bot else "refuse", refusal)
+    if event.sender.is_bot and bots_in_row >= settings.bot_depth:
+        return Verdict("ignore", "bot_depth")
+    return Verdict("answer", addressed)
 
 
 def _allowed(event: MessageEvent, settings: RoomSettings) -> bool:
@@ -72,28 +87,17 @@ def _allowed(event: MessageEvent, settings: RoomSettings) -> bool:
     return people is None or (event.sender.trusted and event.sender.user in people)
 
 
-def _addressed(event: MessageEvent, settings: RoomSettings, *, known_command: bool) -> str | None:
+def _addressed(event: MessageEvent, settings: RoomSettings, *, known_command: bool, followed: bool) -> str | None:
     """Return the rule by which the message asks for an answer; None: it does not."""
     if event.chat_type == "private":
         return "private"
-    return next(
-        (rule for rule in _TRIGGERS if rule in settings.trigger and _fires(rule, event, settings, known_command)), None
-    )
-
-
-_TRIGGERS: tuple[Trigger, ...] = ("mention", "reply", "command", "prefix", "always")
-
-
-def _fires(rule: Trigger, event: MessageEvent, settings: RoomSettings, known_command: bool) -> bool:
-    match rule:
-        case "mention":
-            return event.mentions_bot
-        case "reply":
-            return event.reply_to_bot
-        case "command":
-            return known_command
-        case "prefix":
-            said = event.text.lstrip().casefold()
-            return any(said.startswith(prefix.casefold()) for prefix in settings.prefix)
-        case "always":
-            return True
+    said = event.text.lstrip().casefold()
+    fires: dict[Trigger, bool] = {
+        "mention": event.mentions_bot,
+        "reply": event.reply_to_bot,
+        "command": known_command,
+        "prefix": any(said.startswith(prefix.casefold()) for prefix in settings.prefix),
+        "thread": event.thread is not None and (followed or event.reply_to_bot),
+        "always": True,
+    }
+    return next((rule for rule in fires if fires[rule] and rule in settings.trigger), None)

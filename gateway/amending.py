@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from adapters.base import DeleteEvent, EditEvent, InboundEvent, MessageEvent, MoveEvent
+from adapters.base import DeleteEvent, EditEvent, InboundEvent, MessageEvent, MoveEvent, PresenceEvent
 from gateway.inbox.base import Event, Outcome
 from gateway.routing import Route, decode
 
@@ -19,7 +19,7 @@ DELETED = Outcome(state="ignored", rule="deleted_before_answer")
 
 def subject_of(event: InboundEvent) -> str | None:
     """Return the name, within its channel, of the message that the event is or is about; None: of none."""
-    if isinstance(event, MoveEvent):
+    if isinstance(event, MoveEvent | PresenceEvent):
         return None
     return f"{len(event.room)}:{event.room}:{event.message_id}"
 

@@ -36,6 +36,7 @@ from config.reload import watch
 from config.settings import AgentSettings, Settings
 from gateway import logs
 from gateway.admin.service import Admin, Explaining
+from gateway.admitting import Admitting
 from gateway.agents.demo import DemoAgent
 from gateway.agents.openai import OpenAIAgent
 from gateway.asking import Asking
@@ -56,6 +57,7 @@ from gateway.metrics import Metrics
 from gateway.naming import Naming
 from gateway.pacing import Pacing
 from gateway.people import People
+from gateway.presence import Presence
 from gateway.replies import Commands
 from gateway.rescoping import rules, settle
 from gateway.responder import Responder
@@ -63,6 +65,7 @@ from gateway.retention import Retention
 from gateway.rooms import Rooms
 from gateway.routing import decode, place_of
 from gateway.showing import Showing
+from gateway.talk import Talk
 from memory.base import Store
 from memory.errors import StoreUnavailable
 from memory.ids import Ids, now_ms
@@ -216,9 +219,11 @@ async def run(
     mask: logs.SecretMask,
     opened: Callable[..., AbstractAsyncContextManager[Storage]] = open_storage,
     adapters: Callable[..., Adapter] | None = None,
+    clock_ms: Callable[[], int] = now_ms,
 ) -> None:
     """Serve until `stop` is set, then end in good order. `announce` gets the ready line, `mask` each new secret; `opened`
-    opens the truth, `adapters` makes a channel (None: `make_adapter`, whose arguments it gets).
+    opens the truth, `adapters` makes a channel (None: `make_adapter`, whose arguments it gets), `clock_ms` says what is due
+    to be sent.
 
     Raises what keeps the gateway from starting (`CannotListen`, `MemoryFault`, `StoreBusy`), and whatever ends one of its
     lasting tasks: a gateway that goes on without one of them would accept and never answer.
@@ -241,7 +246,7 @@ async def run(
             noted=lambda channel, outcome: metrics.channel_started(channel=channel, outcome=outcome),
         )
         streams = ProcessStreams(first_id=now_ms() * 1000)  # no stream has a thousand events a millisecond
-        people = People(store)
+        people, talk = People(store), Talk()
         memory = Memory(store, tokenizers=tokenizers)
 
         def look_up_anew() -> None:
@@ -256,7 +261,8 @@ async def run(
             inbox=queues,
             outbox=queues,
             streams=streams,
-            limits=ProcessRateLimits(),
+            admitting=Admitting(limits=ProcessRateLimits(), answered=store.answered),
+            talk=talk,
             people=people,
             names=memory.names,
             ids=ids,
@@ -266,6 +272,9 @@ async def run(
             ended_at_once=ended,
             delivered=lambda channel, seconds: metrics.delivered(seconds, channel=channel),
             poll_s=settings.queue.poll_s,
+        )
+        presence = Presence(
+            outbox=queues, names=memory.names, ids=ids, made=lambda name: live.made(name), ended=intake.ended
         )
         naming = Naming(channels=live, names_s=queue.names_s)
         explaining = Explaining(admin=Admin(memory=memory, store=store), intake=intake, inbox=queues, live=live)
@@ -279,6 +288,8 @@ async def run(
             commands=Commands(memory=memory, people=people, asking=asking, live=live),
             live=live,
             naming=naming,
+            presence=presence,
+            talk=talk,
             showing=Showing(
                 inbox=queues,
                 channels=live,
@@ -306,6 +317,7 @@ async def run(
             naming=naming,
             lanes=lanes,
             configuration=lambda: live.configuration,
+            presence=presence,
             moved=rooms.move,
             settled=intake.settled,
             ended=ended,
@@ -321,6 +333,7 @@ async def run(
             attempts=queue.send_attempts,
             first_wait_s=queue.send_wait_s,
             throttled_s=queue.throttled_s,
+            clock_ms=clock_ms,
             moved=rooms.move,
             counted=lambda channel, outcome: metrics.send_ended(channel=channel, outcome=outcome),
             limited=lambda channel, seconds: metrics.rate_limited(seconds, who=channel),

@@ -11,6 +11,7 @@ from typing import Literal
 
 from config.channels.base import RoomSettings
 from gateway.notices import Language, notice
+from memory.key import ChatType
 
 CommandName = Literal["help", "new", "stop", "agent", "memory"]
 
@@ -52,10 +53,31 @@ def parse_command(text: str) -> Command | None:
     return Command(name, *rest) if name else None
 
 
-def help_text(settings: RoomSettings, language: Language) -> str:
-    """Return the list of commands that work in this room."""
-    line = notice("help_agent", language, agents=", ".join(settings.agents)) if settings.agents else ""
-    return notice("help", language, agent_line=line)
+def lasts(command: Command) -> bool:
+    """Whether the command changes something for later, for others or under the sender's name: only who is known may."""
+    return command.name == "new" or (command.name == "agent" and bool(command.argument))
+
+
+def help_text(settings: RoomSettings, language: Language, *, chat_type: ChatType = "private", prefix: str = "") -> str:
+    """Return the list of commands that work in this room, and in a group what else the bot hears. `prefix` stands before
+    commands' names in the platform's menu."""
+    names = ", ".join(settings.agents)
+    line = notice("help_agent", language, agents=names, prefix=prefix) if settings.agents else ""
+    text = notice("help", language, agent_line=line, prefix=prefix)
+    return text if chat_type == "private" else "\n".join([text, *_heard_here(settings, language)])
+
+
+def _heard_here(settings: RoomSettings, language: Language) -> list[str]:
+    """Return what a group is told about when it is answered."""
+    triggers = ("always",) if "always" in settings.trigger else tuple(dict.fromkeys(settings.trigger))
+    comma = ", " if language == "en" else "、"
+    ways = [notice(f"heard_{trigger}", language, prefixes=comma.join(settings.prefix)) for trigger in triggers]
+    lines = (
+        [notice("help_heard", language, ways="; ".join(ways) if language == "en" else "；".join(ways))] if ways else []
+    )
+    if settings.observe and triggers != ("always",):
+        lines.append(notice("help_observed", language))
+    return lines
 
 
 def agent_answer(asked: str, *, current: str, settings: RoomSettings, language: Language) -> tuple[str | None, str]:

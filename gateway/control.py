@@ -1,4 +1,4 @@
-"""What acts at once, past the lane: stops, edits, deletions, observed talk, and rooms that move.
+"""What acts at once, past the lane: stops, edits, deletions, observed talk, rooms that move, and the bot's comings and goings.
 
 The event is stored first; a crash in between leaves it accepted, and `recover` applies it then. An edit finds its message
 waiting (whoever begins it will see the edit: `amending.py`), in memory, or between the two: begun and not yet remembered. Then
@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
-from adapters.base import DeleteEvent, EditEvent, InboundEvent, MessageEvent, MoveEvent
+from adapters.base import DeleteEvent, EditEvent, InboundEvent, MessageEvent, MoveEvent, PresenceEvent
 from config.loader import Configuration
 from gateway.amending import DELETED, amended
 from gateway.commands import parse_command
@@ -22,6 +22,7 @@ from gateway.inbox.base import Event, Inbox, Outcome
 from gateway.lanes import Lanes
 from gateway.naming import Naming
 from gateway.people import People
+from gateway.presence import Presence
 from gateway.routing import UNREADABLE, Route, decode, place_of
 from memory.base import AgentChange
 from memory.errors import StoreUnavailable
@@ -51,6 +52,7 @@ class Control:
         naming: Naming,
         lanes: Lanes,
         configuration: Callable[[], Configuration],
+        presence: Presence,
         moved: Callable[[str, str, str], Awaitable[None]],
         settled: Callable[[Sequence[Event], str | None], None],
         ended: Callable[[str, str, str], None],
@@ -64,6 +66,7 @@ class Control:
         self._naming = naming
         self._lanes = lanes
         self._configuration = configuration
+        self._presence = presence
         self._moved = moved
         self._settled = settled
         self._ended = ended
@@ -129,6 +132,18 @@ class Control:
             case MoveEvent() as move:
                 await self._moved(move.channel, move.room, move.new_room)
                 return _applied("move", known=True)
+            case PresenceEvent() as presence:
+                return await self._came_or_went(presence, route)
+
+    async def _came_or_went(self, event: PresenceEvent, route: Route) -> Outcome:
+        settings = place_of(event, self._configuration())
+        if settings is None:
+            return Outcome(state="ignored", rule="channel_removed")
+        if event.present:
+            await self._presence.joined(event, route, settings)
+        else:
+            await self._presence.left(event)
+        return _applied(route.rule, known=True)
 
     async def _edit(self, event: Event, route: Route, edit: EditEvent) -> Outcome | None:
         edit = await self._naming.edited(edit)

@@ -8,26 +8,35 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from hmac import compare_digest
 
 import msgspec
 
-from adapters.base import TERMINAL, InboundEvent, MessageEvent, MoveEvent, StreamEvent, TurnStatus, TurnView
+from adapters.base import (
+    TERMINAL,
+    InboundEvent,
+    MessageEvent,
+    MoveEvent,
+    PresenceEvent,
+    StreamEvent,
+    TurnStatus,
+    TurnView,
+)
 from adapters.errors import Conflict, Overloaded, UnknownTurn
 from config.channels.base import RoomSettings
 from config.loader import Configuration
-from gateway.admission import UNHEARD, Verdict, admit
+from gateway.admission import UNHEARD, Verdict
+from gateway.admitting import Admitting, stops
 from gateway.amending import subject_of
-from gateway.commands import parse_command
 from gateway.errors import StoreBusy
-from gateway.hot.base import RateLimits, Streams
+from gateway.hot.base import Streams
 from gateway.inbox.base import Event, Inbox, NewEvent, Outbox, Outcome
 from gateway.notices import notice
 from gateway.people import People
 from gateway.routing import Route, decode, encode, route
+from gateway.talk import Talk
 from memory.errors import StoreUnavailable
 from memory.ids import Ids, now_ms
 from memory.names import Names
@@ -50,7 +59,8 @@ class Intake:
         inbox: Inbox,
         outbox: Outbox,
         streams: Streams,
-        limits: RateLimits,
+        admitting: Admitting,
+        talk: Talk,
         people: People,
         names: Names,
         ids: Ids,
@@ -61,13 +71,14 @@ class Intake:
         delivered: Callable[[str, float], None],
         poll_s: float,
     ) -> None:
-        """`configuration` gives the settings of the moment; `ended_at_once` hears (channel, outcome, rule) of every
-        new event that waits in no lane, `delivered` (channel, seconds since it was accepted) of every turn whose reply
-        went out."""
+        """`talk` hears every message; `configuration` gives the settings of the moment; `ended_at_once` hears (channel,
+        outcome, rule) of every new event that waits in no lane, `delivered` (channel, seconds since it was accepted) of every
+        turn whose reply went out."""
         self._inbox = inbox
         self._outbox = outbox
         self._streams = streams
-        self._limits = limits
+        self._admitting = admitting
+        self._talk = talk
         self._people = people
         self._names = names
         self._ids = ids
@@ -93,11 +104,13 @@ class Intake:
             accepted = await self._inbox.accept(new, lane=lane, dedupe_ids=event.dedupe_ids)
             fresh = accepted.verdict == "accepted"
         finally:
-            if not fresh and _counts(event, verdict):
-                self._limits.take_back(_limit_key(event), now=time.monotonic())
+            if not fresh:
+                self._admitting.take_back(event, verdict)
         stored = accepted.event
         if stored.fingerprint != fingerprint:
             raise Conflict("this message id came before with another body; give a new message a new id")
+        if fresh and isinstance(event, MessageEvent):
+            self._talk.heard(event, stored.id)
         pending = stored.kind == "control" and stored.outcome is None
         if pending:  # new, or applying it failed when it was
             await self._act(stored)
@@ -116,13 +129,13 @@ class Intake:
             raise Overloaded(f"channel {event.channel!r} was removed while this came in", retry_after_s=1)
         settings = configuration.effective(event.channel, event.room, event.thread)
         chosen = await self._people.chosen_agent(event) if settings.agents else None
-        verdict = self._admit(event, settings)
+        verdict = await self._admitting.admit(event, settings)
         routed = route(
             event, configuration=configuration, chosen_agent=chosen, rule=verdict.rule, refused=verdict.refused
         )
-        if verdict.rule == "rate_limited" and not self._may_complain(event):
+        if verdict.rule == "rate_limited" and not self._admitting.may_complain(event):
             verdict = Verdict("ignore", verdict.rule)
-        control = verdict.action in ("observe", "apply") or _stops(event)
+        control = verdict.action in ("observe", "apply") or stops(event)
         new = NewEvent(
             id=self._ids.next(),
             channel=event.channel,
@@ -142,27 +155,9 @@ class Intake:
     async def _lane(self, routed: Route, settings: RoomSettings, verdict: Verdict) -> str:
         """Name the lane: by the stored scope, so that all names of one scope share it. What says nothing opens no scope."""
         scope = routed.memory_scope()
-        if verdict.action == "ignore" or isinstance(routed.event, MoveEvent):
+        if verdict.action == "ignore" or isinstance(routed.event, MoveEvent | PresenceEvent):
             return str(scope)
         return str((await self._names.find(scope, agent_change=settings.agent_change)).root)
-
-    def _admit(self, event: InboundEvent, settings: RoomSettings) -> Verdict:
-        """Admit the event and count it, in one go: of messages that come at once only as many pass as may."""
-        who, now = _limit_key(event), time.monotonic()
-        allowed = _stops(event) or self._limits.allows(who, per_minute=settings.limits.per_minute, now=now)
-        command = isinstance(event, MessageEvent) and parse_command(event.text) is not None
-        verdict = admit(event, settings, known_command=command, over_limit=not allowed)
-        if _counts(event, verdict):
-            self._limits.count(who, now=now)
-        return verdict
-
-    def _may_complain(self, event: InboundEvent) -> bool:
-        """One notice a minute: answering a flood message by message would be a flood of our own."""
-        who, now = f"notice:{_limit_key(event)}", time.monotonic()
-        allowed = self._limits.allows(who, per_minute=1, now=now)
-        if allowed:
-            self._limits.count(who, now=now)
-        return allowed
 
     async def turn(self, channel: str, turn_id: str, *, token: str) -> TurnView:
         event = await self._event(channel, turn_id)
@@ -276,18 +271,3 @@ def _told(event: Event, outcome: Outcome) -> str:
 def closing(view: TurnView) -> tuple[str, bytes]:
     """Return the name and data of the event that ends a stream."""
     return ("failed" if view.status in ("failed", "dead") else "done"), msgspec.json.encode(view)
-
-
-def _stops(event: InboundEvent) -> bool:
-    """Whether this is `/stop`: it acts at once, whatever else its speaker has sent."""
-    command = parse_command(event.text) if isinstance(event, MessageEvent) else None
-    return command is not None and command.name == "stop"
-
-
-def _counts(event: InboundEvent, verdict: Verdict) -> bool:
-    """Whether the event counts for its speaker's limit: what asks for an answer does, not what people say to each other."""
-    return verdict.action in ("answer", "refuse") and not _stops(event)
-
-
-def _limit_key(event: InboundEvent) -> str:
-    return f"{event.channel}:{event.sender.user}"

@@ -64,24 +64,59 @@ NOTICES: dict[str, dict[Language, str]] = {
     "help": {
         "en": (
             "What you can write:\n"
-            "/new – start a new conversation; what was said before stays stored but is not used\n"
-            "/stop – stop the answer that is being written for you\n"
-            "/memory – what of this conversation the next answer can use\n"
+            "/{prefix}new – start a new conversation; what was said before stays stored but is not used\n"
+            "/{prefix}stop – stop the answer that is being written for you\n"
+            "/{prefix}memory – what of this conversation the next answer can use\n"
             "{agent_line}"
-            "/help – this list"
+            "/{prefix}help – this list"
         ),
         "zh": (
             "可以使用的命令：\n"
-            "/new – 开始新的对话；之前的内容仍会保存，但不再使用\n"
-            "/stop – 停止正在为您写的回答\n"
-            "/memory – 下一次回答能用到这次对话里的哪些内容\n"
+            "/{prefix}new – 开始新的对话；之前的内容仍会保存，但不再使用\n"
+            "/{prefix}stop – 停止正在为您写的回答\n"
+            "/{prefix}memory – 下一次回答能用到这次对话里的哪些内容\n"
             "{agent_line}"
-            "/help – 显示这个列表"
+            "/{prefix}help – 显示这个列表"
         ),
     },
     "help_agent": {
-        "en": "/agent NAME – let another agent answer you here: {agents}\n",
-        "zh": "/agent 名称 – 换一个智能体回答您：{agents}\n",
+        "en": "/{prefix}agent NAME – let another agent answer you here: {agents}\n",
+        "zh": "/{prefix}agent 名称 – 换一个智能体回答您：{agents}\n",
+    },
+    "help_heard": {"en": "Here I answer {ways}.", "zh": "在这里，以下情况我会回答：{ways}。"},
+    "heard_mention": {"en": "when I am mentioned", "zh": "有人提到我"},
+    "heard_reply": {"en": "when somebody replies to me", "zh": "有人回复我"},
+    "heard_command": {"en": "to these commands", "zh": "有人发送这些命令"},
+    "heard_prefix": {"en": "to messages that begin with {prefixes}", "zh": "消息以 {prefixes} 开头"},
+    "heard_thread": {"en": "in threads in which I have answered before", "zh": "在我回答过的话题里发言"},
+    "heard_always": {"en": "to every message", "zh": "每一条消息"},
+    "help_observed": {
+        "en": "The latest of what else is said here I keep as background.",
+        "zh": "这里最近的其他发言，我会留作背景。",
+    },
+    "first_use_kept": {
+        "en": "Hello. I keep what I am asked here and what I answer, so that I can follow the conversation.",
+        "zh": "大家好。在这里向我提的问题和我的回答，我会保存下来，以便接上之后的对话。",
+    },
+    "first_use_observed": {
+        "en": "The latest of what else is said here I keep too, as background.",
+        "zh": "这里最近的其他发言，我也会留作背景。",
+    },
+    "first_use_see": {
+        "en": "/{prefix}memory shows what my next answer can use, /{prefix}new begins anew, /{prefix}help lists the rest.",
+        "zh": "发送 /{prefix}memory 可以查看我下次回答能用到的内容，/{prefix}new 开始新的对话，/{prefix}help 列出其他命令。",
+    },
+    "first_use_erase": {
+        "en": "To have something erased, ask whoever runs me here.",
+        "zh": "如需删除内容，请联系我的管理员。",
+    },
+    "first_use_erase_by_hand": {
+        "en": "To have something erased, delete your message here; for the rest ask whoever runs me.",
+        "zh": "如需删除内容，删除您在这里的消息即可，其余请联系我的管理员。",
+    },
+    "unknown_sender": {
+        "en": "I can't tell who you are here, so I can't do that for you. Please write it under your own name.",
+        "zh": "我无法确认您在这里的身份，不能这样做。请用您自己的名义发送。",
     },
     "new": {
         "en": "A new conversation begins here.",

@@ -44,6 +44,12 @@ class People:
         await self._store.choose_agent(_key(event), agent, now_ms=now_ms())
 
 
+def vouched(sender: Sender) -> bool:
+    """Whether the sender is somebody: a person's account that the platform vouches for. An account that hides somebody is
+    the same one for every anonymous admin of a group (tdlib/telegram-bot-api#667)."""
+    return sender.trusted and not sender.is_bot
+
+
 def _key(event: InboundEvent) -> ConversationKey:
     """The agent's place in the key plays no part in a choice; it only must not be empty."""
     return ConversationKey(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from adapters.base import InboundEvent
 from config.channels.base import RoomSettings
 from gateway.asking import Asking
-from gateway.commands import Command, agent_answer, help_text
+from gateway.commands import Command, agent_answer, help_text, lasts
 from gateway.live import Live
 from gateway.notices import Language, notice
-from gateway.people import People
+from gateway.people import People, vouched
 from gateway.routing import Route
 from memory.base import Message
 from memory.service import Memory
@@ -28,6 +28,8 @@ class Commands:
 
     async def answer(self, command: Command, route: Route, room: RoomSettings) -> str:
         """Do what the command says and return what to tell the person."""
+        if lasts(command) and not vouched(route.event.sender):
+            return notice("unknown_sender", route.language)
         match command.name:
             case "new":
                 await self.new(route, room)
@@ -37,7 +39,12 @@ class Commands:
             case "memory":
                 return await self._what_is_known(route, room)
             case "help" | "stop":  # /stop acts past the lane; one that comes here had nothing to stop
-                return help_text(room, route.language)
+                return self._help(route, room)
+
+    def _help(self, route: Route, room: RoomSettings) -> str:
+        made, event = self._live.made(route.event.channel), route.event
+        prefix = made.capabilities.command_prefix if made is not None else ""
+        return help_text(_choices(room, self._live), route.language, chat_type=event.chat_type, prefix=prefix)
 
     async def new(self, route: Route, room: RoomSettings) -> None:
         """End the session of the route's scope; nothing stored brings it back (openclaw#148766)."""

@@ -14,7 +14,7 @@ from typing import Literal
 
 import msgspec
 
-from adapters.base import Adapter, Address, MessageEvent
+from adapters.base import Adapter, Address, MessageEvent, Quote
 from config.channels.base import RoomSettings
 from gateway import logs
 from gateway.agent import Caller
@@ -29,11 +29,13 @@ from gateway.live import Live
 from gateway.metrics import Metrics
 from gateway.naming import Naming
 from gateway.notices import NOTICES, notice
-from gateway.people import People
+from gateway.people import People, vouched
+from gateway.presence import Presence
 from gateway.replies import Commands
 from gateway.rooms import target_of
 from gateway.routing import UNREADABLE, Route, decode, place_of
 from gateway.showing import Showing, Shown
+from gateway.talk import Talk
 from memory.base import Quoted
 from memory.errors import ScopeMoved
 from memory.ids import now_ms
@@ -44,6 +46,9 @@ logger = logging.getLogger(__name__)
 
 NEW_SESSION = "new"
 """Asked for, no session has this id: so the append opens one, and repeating the append after a crash opens no other."""
+
+QUOTED_CHARS = 300
+"""Of the message that is answered; a platform shows less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,8 @@ class Responder:
         commands: Commands,
         live: Live,
         naming: Naming,
+        presence: Presence,
+        talk: Talk,
         showing: Showing,
         streams: Streams,
         metrics: Metrics,
@@ -84,6 +91,8 @@ class Responder:
         self._commands = commands
         self._live = live
         self._naming = naming
+        self._presence = presence
+        self._talk = talk
         self._showing = showing
         self._streams = streams
         self._metrics = metrics
@@ -118,13 +127,14 @@ class Responder:
             await self._end(turn, turn.events, Outcome(state="dead", code="gave_up", message=text))
             return
         self._streams.begin(ids)
-        address = self._current(routes[0].address)
+        address = await self._addressed(turn, routes[0], self._current(routes[0].address))
+        await self._presence.answering(routes[0], address, self._room(routes[0]))
         async with self._showing.turn(turn, address, queue=target_of(address).queue) as shown:
             outgoing = await self._outgoing(turn, routes, shown)
             if outgoing is None:
                 return
             message_id, current = await shown.end(), self._current(address)
-            target = target_of(current)
+            target = target_of(await self._addressed(turn, routes[0], current))
             reply = Reply(
                 event_ids=ids,
                 turn_id=turn.turn_id,
@@ -144,6 +154,18 @@ class Responder:
         if reply.state != "replied":
             self._settled([_ended(event, reply) for event in turn.events], reply.text)
         self._note(turn, routes[0], outgoing)
+
+    async def _addressed(self, turn: Running, head: Route, address: Address) -> Address:
+        """Return the address with the message that is answered, where others have spoken since."""
+        said = _message(head)
+        if address.reply_to is None or said.chat_type == "private":
+            return address
+        if address.quoted is not None or not self._talk.others_since(said, turn.events[0].id):
+            return address
+        named = await self._naming.named(said)
+        text = " ".join(named.text.split())
+        quoted = Quote(name=named.sender.name or named.sender.account, text=text[:QUOTED_CHARS])
+        return msgspec.structs.replace(address, quoted=quoted)
 
     async def _as_amended(self, turn: Running, routes: list[Route]) -> list[Route]:
         """Return the routes as edits have left them since they were stored. A message that was deleted ends and leaves the
@@ -177,7 +199,7 @@ class Responder:
         command = parse_command(_message(head).text) if len(routes) == 1 else None
         if command is None:
             return await self._answer(turn, routes, shown)
-        if command.name == "new" and command.argument:
+        if command.name == "new" and command.argument and vouched(head.event.sender):
             return await self._answer(turn, routes, shown, said=command.argument)
         return Outgoing(await self._commands.answer(command, head, room))
 

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from adapters.base import Address, InboundEvent, MessageEvent
+from adapters.base import Address, InboundEvent, MessageEvent, PresenceEvent
 from config.channels.base import RoomSettings
 from config.loader import Configuration
 from gateway.inbox.base import Outcome
@@ -71,6 +71,7 @@ def route(
     )
     scope = scope_of(key, mode=settings.scope)
     message = event if isinstance(event, MessageEvent) else None
+    hint = event.language if isinstance(event, MessageEvent | PresenceEvent) else None
     return Route(
         event=event,
         key=str(key),
@@ -80,12 +81,11 @@ def route(
             room=event.room,
             thread=event.thread,
             reply_to=message.message_id if message else None,
+            asker=event.sender.account if event.sender.trusted else None,
         ),
         agent=agent,
         revision=configuration.revision,
-        language=language_of(
-            message.text if message else "", hint=message.language if message else None, setting=settings.language
-        ),
+        language=language_of(message.text if message else "", hint=hint, setting=settings.language),
         rule=rule,
         refused=refused,
     )

@@ -105,8 +105,9 @@ class Sending:
 
 
 def address_of(chunk: Chunk) -> Address:
-    """Return where the chunk goes. Raises `msgspec.DecodeError`."""
-    return msgspec.msgpack.decode(chunk.address, type=Address)
+    """Return where the chunk goes; what is answered is quoted by the first of a reply's only. Raises `msgspec.DecodeError`."""
+    address = msgspec.msgpack.decode(chunk.address, type=Address)
+    return msgspec.structs.replace(address, quoted=None) if chunk.index and address.quoted is not None else address
 
 
 def _rates(adapter: Adapter, chunk: Chunk) -> tuple[Rate, ...]:

@@ -14,7 +14,7 @@ import aiohttp
 from aiohttp import web
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.base import Address, Call, Capabilities, Intake, MessageEvent, PresenceEvent, Rate, Receipt
+from adapters.base import Address, Call, Capabilities, Intake, MessageEvent, Rate, Receipt
 from adapters.errors import AdapterFault, Refused, Unreachable
 from adapters.problems import Problem, unavailable
 from adapters.slack import parse, posting, render
@@ -38,10 +38,10 @@ class SlackAdapter:
     """One Slack channel: one app in one workspace. `running` raises `AdapterFault` when the token is not good or no socket
     can be had."""
 
-    capabilities = Capabilities()
     sign_every_s = 90.0  # Slack takes a status away after two minutes
 
     def __init__(self, name: str, *, settings: SlackSettings) -> None:
+        self.capabilities = Capabilities(deletions=True, command_prefix=settings.slash_prefix)
         self.heartbeat_s = settings.heartbeat_s
         self.show_every_s = settings.show_every_s if settings.stream else None
         self._name = name
@@ -138,8 +138,6 @@ class SlackAdapter:
             case Ignored(rule=rule):
                 level = logging.WARNING if rule in _WORTH_A_LOOK else logging.DEBUG
                 logger.log(level, "event ignored", extra={"channel": self._name, "rule": rule})
-            case PresenceEvent():
-                logger.info("room joined or left", extra={"channel": self._name, "present": event.present})
             case _:
                 await intake.accept(event)
 

@@ -33,7 +33,7 @@ _TS = re.compile(r"(\d{1,11})\.(\d{6})")
 
 def parse(
     payload: Fields, *, channel: str, me: Identity, reply_in_thread: bool = True, slash_prefix: str = ""
-) -> InboundEvent | PresenceEvent | Ignored:
+) -> InboundEvent | Ignored:
     """Return the event that a payload of the Events API, or a slash command's form, stands for.
 
     Raises a 400 `Problem` for what can't come from Slack. With `reply_in_thread` a mention in the open channel is the root of

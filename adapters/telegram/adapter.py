@@ -16,7 +16,7 @@ from aiohttp import web
 from telegram import Bot
 from telegram.request import HTTPXRequest
 
-from adapters.base import Address, Call, Capabilities, Intake, PresenceEvent, Rate, Receipt
+from adapters.base import Address, Call, Capabilities, Intake, Rate, Receipt
 from adapters.errors import AdapterFault, SendFailed, Unreachable
 from adapters.problems import Problem, unavailable
 from adapters.telegram import posting, render
@@ -153,8 +153,6 @@ class TelegramAdapter:
             case Ignored(rule=rule):
                 level = logging.WARNING if rule == "malformed" else logging.DEBUG
                 logger.log(level, "update ignored", extra={**extra, "rule": rule})
-            case PresenceEvent():
-                logger.info("bot came or went", extra={**extra, "room": event.room, "present": event.present})
             case _:
                 await intake.accept(event)
 

@@ -59,7 +59,7 @@ class Ignored(msgspec.Struct, frozen=True):
     rule: str
 
 
-def parse(update: Fields, *, channel: str, me: Identity) -> InboundEvent | PresenceEvent | Ignored:
+def parse(update: Fields, *, channel: str, me: Identity) -> InboundEvent | Ignored:
     """Return the event that an update stands for."""
     try:
         return _read(update, channel=channel, me=me)
@@ -67,7 +67,7 @@ def parse(update: Fields, *, channel: str, me: Identity) -> InboundEvent | Prese
         return Ignored("malformed")
 
 
-def _read(update: Fields, *, channel: str, me: Identity) -> InboundEvent | PresenceEvent | Ignored:
+def _read(update: Fields, *, channel: str, me: Identity) -> InboundEvent | Ignored:
     number = msgspec.convert(update.get("update_id"), int)
     kind = next((name for name in (*USED, "channel_post", "edited_channel_post") if name in update), None)
     match kind:
@@ -223,7 +223,7 @@ def _presence(number: int, change: MemberChange, *, channel: str, me: Identity) 
         member.status in ("creator", "administrator", "member") or (member.status == "restricted" and member.is_member)
         for member in (change.old_chat_member, change.new_chat_member)
     )
-    if before == now:
+    if before == now or change.chat.type == "channel":  # what a channel posts is nothing for us
         return Ignored("membership")
     room = str(change.chat.id)
     return PresenceEvent(
@@ -234,6 +234,7 @@ def _presence(number: int, change: MemberChange, *, channel: str, me: Identity) 
         dedupe_ids=_dedupe_ids(me, number, "presence", room, str(change.date), str(now))[:1],
         sent_ms=change.date * 1000 or None,
         present=now,
+        language=change.user.language_code or None,
     )
 
 

@@ -21,7 +21,7 @@ class MayHoldPassword:
 Name = Annotated[str, Field(pattern=r"^[a-z0-9-]+$", max_length=63)]
 Text = Annotated[str, Field(min_length=1)]
 Url = Annotated[str, MayHoldPassword(), PlainSerializer(masked, return_type=str, when_used="json")]
-Trigger = Literal["mention", "reply", "command", "prefix", "always"]
+Trigger = Literal["mention", "reply", "command", "prefix", "thread", "always"]
 
 
 class Section(BaseModel):
@@ -104,6 +104,17 @@ class RoomSettings(Section):
         (), description="Beginnings of a message that address the bot (trigger: prefix); case does not matter."
     )
     observe: bool = Field(False, description="Keep other group talk as background for the next answer.")
+    first_use_notice: bool = Field(
+        False,
+        description="Tell a group once what is kept of its talk, when the bot comes or first answers; where replies are sent.",
+    )
+    bots: Literal["ignore", "answer"] = Field("ignore", description="What becomes of other bots' messages.")
+    bot_depth: int = Field(
+        3,
+        ge=1,
+        le=100,
+        description="Bots' messages answered in a row, in a room or thread, without a person in between.",
+    )
     language: Literal["auto", "en", "zh"] = Field("auto", description="Language of notices and commands' answers.")
     allow: AllowSettings = AllowSettings()
     limits: LimitSettings = LimitSettings()

@@ -11,6 +11,9 @@ from config.channels.base import ChannelSettings, Text, Url
 
 class SlackSettings(ChannelSettings):
     kind: Literal["slack"] = Field("slack", description="The channel's kind; always to be written.")
+    first_use_notice: bool = Field(
+        True, description="Tell a group once what is kept of its talk, when the bot comes or first answers."
+    )
     mode: Literal["http", "socket"] = Field(
         "http", description="How events come in: Slack calls our public URL, or we hold a socket open to Slack."
     )

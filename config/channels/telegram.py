@@ -11,6 +11,9 @@ from config.channels.base import ChannelSettings, Url
 
 class TelegramSettings(ChannelSettings):
     kind: Literal["telegram"] = Field("telegram", description="The channel's kind; always to be written.")
+    first_use_notice: bool = Field(
+        True, description="Tell a group once what is kept of its talk, when the bot comes or first answers."
+    )
     mode: Literal["polling", "webhook"] = Field(
         "polling", description="How updates come in: we ask Telegram, or Telegram calls server.public_url."
     )

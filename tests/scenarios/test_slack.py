@@ -70,9 +70,8 @@ class World:
 
 def channel_of(app: App, bot: Bot, *, mode: str = "http", more: str = "") -> str:
     secrets = f"bot_token: {bot.token}, app_token: {app.app_token}, signing_secrets: [{app.signing_secret}]"
-    return (
-        f"{{kind: slack, mode: {mode}, {secrets}, api_url: '{app.slack.api_url}', limits: {{per_minute: 1000}}{more}}}"
-    )
+    rest = f"limits: {{per_minute: 1000}}, first_use_notice: false{more}"
+    return f"{{kind: slack, mode: {mode}, {secrets}, api_url: '{app.slack.api_url}', {rest}}}"
 
 
 @asynccontextmanager

@@ -14,6 +14,7 @@ import pytest
 from adapters.base import DeleteEvent, MessageEvent, MoveEvent, Sender
 from adapters.errors import Conflict, Overloaded
 from config.loader import load
+from gateway.admitting import Admitting
 from gateway.errors import StoreBusy
 from gateway.hot.process import ProcessRateLimits, ProcessStreams
 from gateway.inbox.base import Event, Outcome
@@ -21,6 +22,7 @@ from gateway.inbox.sqlite import SqliteInbox
 from gateway.intake import Intake
 from gateway.people import People
 from gateway.routing import decode
+from gateway.talk import Talk
 from memory.errors import StoreUnavailable
 from memory.ids import Ids, now_ms
 from memory.names import Names
@@ -95,7 +97,8 @@ async def way(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[W
             inbox=inbox,
             outbox=inbox,
             streams=ProcessStreams(),
-            limits=ProcessRateLimits(),
+            admitting=Admitting(limits=ProcessRateLimits(), answered=store.answered),
+            talk=Talk(),
             people=People(store),
             names=Names(store, clock=now_ms),
             ids=ids,

@@ -106,7 +106,7 @@ def test_a_route_says_everything_that_must_not_be_decided_anew(configuration: Co
     )
     assert routed.memory_scope() == scope_of(key, mode="conversation")
     assert routed.scope == ("*", "web", "r%3A2/t%2F1", "group", "default")
-    assert Address(channel="web", room="r:2", thread="t/1", reply_to="m1") == routed.address
+    assert Address(channel="web", room="r:2", thread="t/1", reply_to="m1", asker="T.U*") == routed.address
     assert (configuration.revision, "zh", "mention", False) == (
         routed.revision,
         routed.language,

@@ -49,7 +49,7 @@ def installation(payload: Payload) -> Identity:
     return Identity(team=team, user=user, bot="B00FAKEBOT01", name="clew", enterprise=first.get("enterprise_id"))
 
 
-def outcome(event: InboundEvent | PresenceEvent | Ignored) -> str:
+def outcome(event: InboundEvent | Ignored) -> str:
     """Return what became of a payload in one line; a text by its beginning."""
     match event:
         case Ignored(rule=rule):

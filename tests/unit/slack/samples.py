@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adapters.base import InboundEvent, PresenceEvent
+from adapters.base import InboundEvent
 from adapters.slack.authors import Identity
 from adapters.slack.parse import Ignored, parse
 
@@ -25,8 +25,6 @@ def message(text: str = "hello", **fields: Any) -> dict[str, Any]:
     return {**said, "channel": "C1", "channel_type": "channel", **fields}
 
 
-def read(
-    event: dict[str, Any], *, reply_in_thread: bool = True, **outer: Any
-) -> InboundEvent | PresenceEvent | Ignored:
+def read(event: dict[str, Any], *, reply_in_thread: bool = True, **outer: Any) -> InboundEvent | Ignored:
     """Parse an event as the channel `acme` does."""
     return parse(callback(event, **outer), channel="acme", me=ME, reply_in_thread=reply_in_thread)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from adapters.base import EditEvent, InboundEvent, MessageEvent, MoveEvent, PresenceEvent
+from adapters.base import EditEvent, InboundEvent, MessageEvent, MoveEvent
 from adapters.telegram.parse import Identity, Ignored
 
 ROOT = Path(__file__).parents[2] / "payloads" / "telegram"
@@ -59,7 +59,7 @@ def _update(body: Payload) -> Payload:
     return body if "update_id" in body else {"update_id": 1, "message": body}
 
 
-def outcome(event: InboundEvent | PresenceEvent | Ignored) -> str:
+def outcome(event: InboundEvent | Ignored) -> str:
     """Return what became of an update in one line; a text by its beginning."""
     told = ""
     match event:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adapters.base import InboundEvent, MessageEvent, PresenceEvent
+from adapters.base import InboundEvent, MessageEvent
 from adapters.telegram.parse import Identity, Ignored, parse
 from tests.emulators.telegram.entities import found
 
@@ -28,7 +28,7 @@ def update(number: int = 1, **kind: Any) -> dict[str, Any]:
     return {"update_id": number, **kind}
 
 
-def read(body: dict[str, Any], *, number: int = 1, kind: str = "message") -> InboundEvent | PresenceEvent | Ignored:
+def read(body: dict[str, Any], *, number: int = 1, kind: str = "message") -> InboundEvent | Ignored:
     """Parse a message as the channel `acme` does."""
     return parse(update(number, **{kind: body}), channel="acme", me=ME)
 

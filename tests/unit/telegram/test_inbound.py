@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from typing import Any
 
 import pytest
 
-from adapters.base import EditEvent, MoveEvent
+from adapters.base import EditEvent, MoveEvent, PresenceEvent
 from adapters.errors import AdapterFault, Overloaded
 from adapters.telegram.adapter import TelegramAdapter
 from config.channels.telegram import TelegramSettings
@@ -229,14 +228,15 @@ async def test_edits_and_migrations_arrive() -> None:
         assert [str(group.id)] == [move.room for move in moves]
 
 
-async def test_the_bot_being_thrown_out_is_noted(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
+async def test_the_bot_being_thrown_out_is_handed_on() -> None:
     async with world() as there:
         there.ann.blocks(there.tg.bot)
-        there.bob.says(there.tg.private(there.bob), "after that")
         await there.heard(1)
 
-    assert [False] == [record.present for record in caplog.records if hasattr(record, "present")]
+        events = [turn.event for turn in there.intake.turns.values()]
+        assert [(False, there.ann.id)] == [
+            (event.present, int(event.room)) for event in events if isinstance(event, PresenceEvent)
+        ]
 
 
 async def test_only_what_is_used_is_asked_for() -> None:

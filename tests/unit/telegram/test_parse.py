@@ -276,6 +276,17 @@ def test_the_bots_own_coming_and_going_is_told(before: Any, now: Any, present: b
     else:
         assert isinstance(event, PresenceEvent)
         assert (present, "-1001", "8000000001") == (event.present, event.room, event.sender.user)
+        assert ANN.get("language_code") == event.language
+
+
+def test_broadcast_channels_are_no_rooms() -> None:
+    """Nobody talks with the bot there, so nobody is told what it keeps."""
+    body = {
+        "chat": GROUP | {"type": "channel"}, "from": ANN, "date": 1,
+        "old_chat_member": {"user": ANN, "status": "left"}, "new_chat_member": {"user": ANN, "status": "administrator"},
+    }  # fmt: skip
+
+    assert Ignored("membership") == read(body, kind="my_chat_member")
 
 
 @pytest.mark.parametrize(
