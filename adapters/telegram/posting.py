@@ -14,7 +14,6 @@ from adapters.errors import Refused
 from adapters.telegram import render
 from adapters.telegram.render import Mark, Rendered
 from adapters.telegram.web import ApiRefused, translated
-from adapters.text import closed
 from config.channels.telegram import TelegramSettings
 
 SEND, EDIT, DRAFT, ACTION = "sendMessage", "editMessageText", "sendMessageDraft", "sendChatAction"
@@ -60,7 +59,7 @@ class Posting:
     async def show(self, address: Address, text: str, *, turn: str, shown: str | None) -> str | None:
         """Show the answer as far as it has come: in private as a draft, which the finished message dismisses; else, and
         where drafts are refused, in a message that is edited. What is longer than one message shows its first part."""
-        piece = render.chunks(closed(text))[0]
+        piece = render.beginning(text)
         if not piece.strip() or (shown is not None and self._shown.get(shown) == piece):
             return shown
         told, message = render.message(piece), _message_in(address, shown)

@@ -16,7 +16,7 @@ from typing import Literal
 from markdown_it.tree import SyntaxTreeNode
 
 from adapters.markdown import tree
-from adapters.text import split
+from adapters.text import closed, split
 
 LIMIT = 4_096
 """UTF-16 units of one message's text, marks not counted."""
@@ -57,6 +57,12 @@ def chunks(markdown: str) -> list[str]:
     return split(markdown, limit=LIMIT, measure=measure)
 
 
+def beginning(markdown: str) -> str:
+    """Return the first piece of a reply that is still being made. No more is read than can stand in it, however long the reply
+    has become: this is asked every few seconds."""
+    return chunks(closed(markdown[: 3 * LIMIT]))[0]
+
+
 def measure(piece: str) -> int:
     """Return how much of a message the piece takes, `LIMIT` being all of it: by its text, its marks or its bytes, whatever
     is scarcest."""
@@ -83,7 +89,7 @@ def rendered(markdown: str) -> Rendered:
 
 def units(text: str) -> int:
     """Return the length of a text as Telegram counts it: in UTF-16 units."""
-    return len(text) + sum(character > "\uffff" for character in text)
+    return len(text.encode("utf-16-le")) // 2
 
 
 class _Span:

@@ -8,7 +8,18 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from adapters.telegram.render import LIMIT, MARKS, REQUEST_BYTES, Mark, chunks, measure, message, rendered, units
+from adapters.telegram.render import (
+    LIMIT,
+    MARKS,
+    REQUEST_BYTES,
+    Mark,
+    beginning,
+    chunks,
+    measure,
+    message,
+    rendered,
+    units,
+)
 from adapters.text import plain
 
 
@@ -110,6 +121,16 @@ def test_a_text_that_just_fits_is_one_message() -> None:
     assert LIMIT == measure("a" * LIMIT)
     assert 1 == len(chunks("👋" * (LIMIT // 2)))
     assert 2 == len(chunks("👋" * (LIMIT // 2) + "a"))
+
+
+@pytest.mark.parametrize("length", [10, 3_000, 100_000])
+def test_the_beginning_of_a_growing_answer_fits_one_message(length: int) -> None:
+    """An open fence is closed; what is beyond the first message waits for the finished answer."""
+    told = message(beginning("好的：\n\n```py\n" + "x = '值'\n" * (length // 8)))
+
+    assert told.text.startswith("好的：\n\nx = '值'")
+    assert ["pre"] == [mark.kind for mark in told.marks]
+    assert units(told.text) <= LIMIT
 
 
 MARKDOWN = st.lists(
