@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.base import DeleteEvent, EditEvent, InboundEvent, MessageEvent, MoveEvent, Quote, Sender
+from adapters.base import DeleteEvent, EditEvent, InboundEvent, MessageEvent, MoveEvent, PresenceEvent, Quote, Sender
 from config.channels.base import RoomSettings, Trigger
 from gateway.admission import Action, Verdict, admit
 
@@ -27,9 +27,9 @@ def room(**values: Any) -> RoomSettings:
 
 
 def decide(
-    event: InboundEvent, settings: RoomSettings, *, known_command: bool = False, over_limit: bool = False
+    event: InboundEvent, settings: RoomSettings, *, known_command: bool = False, over_limit: bool = False, **known: Any
 ) -> str:
-    verdict = admit(event, settings, known_command=known_command, over_limit=over_limit)
+    verdict = admit(event, settings, known_command=known_command, over_limit=over_limit, **known)
     return f"{verdict.action} {verdict.rule}"
 
 
@@ -115,6 +115,71 @@ def test_another_program_and_the_bot_itself_are_never_answered(chat_type: Litera
         DeleteEvent(**place),
     ):
         assert decide(event, room(trigger=["always"])) == "ignore bot"
+
+
+BOT = Sender(user="B1", tenant="T1", account="B1", is_bot=True)
+
+
+@pytest.mark.parametrize(
+    ("in_row", "verdict"),
+    [(0, "answer mention"), (2, "answer mention"), (3, "ignore bot_depth"), (9, "ignore bot_depth")],
+)
+def test_bots_are_answered_where_the_admin_wants_it_up_to_a_depth(in_row: int, verdict: str) -> None:
+    """Two bots must come to an end by themselves (NousResearch/hermes-agent#91481, slackapi/bolt-python#946); people are
+    answered however many bots there are."""
+    settings = room(bots="answer")
+
+    assert verdict == decide(said(mentions_bot=True, sender=BOT), settings, bots_in_row=in_row)
+    assert decide(said(sender=BOT), settings, bots_in_row=in_row) == "ignore not_addressed"
+    assert decide(said(mentions_bot=True), settings, bots_in_row=in_row) == "answer mention"
+
+
+def test_bots_that_are_heard_are_observed_edited_and_deleted_like_people() -> None:
+    settings = room(bots="answer", observe=True)
+    place: dict[str, Any] = {
+        "channel": "web", "room": "r", "chat_type": "group", "sender": BOT, "dedupe_ids": ("d",), "message_id": "m",
+    }  # fmt: skip
+
+    assert decide(said(sender=BOT), settings, bots_in_row=9) == "observe observe"
+    assert decide(EditEvent(text="y", **place), settings, bots_in_row=9) == "apply edit"
+    assert decide(DeleteEvent(**place), settings) == "apply delete"
+
+
+def test_no_notice_is_said_to_a_bot() -> None:
+    """It might answer that."""
+    settings = room(bots="answer", trigger=["always"], limits={"message_chars": 3})
+
+    assert decide(said("long", sender=BOT), settings) == "ignore too_long"
+    assert decide(said("hi", sender=BOT), settings, over_limit=True) == "ignore rate_limited"
+
+
+@pytest.mark.parametrize(
+    ("fields", "followed", "verdict"),
+    [
+        ({"thread": "t"}, True, "answer thread"),
+        ({"thread": "t"}, False, "ignore not_addressed"),
+        ({"thread": "t", "reply_to_bot": True}, False, "answer thread"),
+        ({"thread": None, "reply_to_bot": True}, False, "ignore not_addressed"),
+        ({"thread": None}, True, "ignore not_addressed"),
+    ],
+)
+def test_a_thread_is_followed_once_the_bot_has_answered_or_begun_it(
+    fields: dict[str, Any], followed: bool, verdict: str
+) -> None:
+    """Only where the room wants it: people in a thread may talk with each other."""
+    assert verdict == decide(said(**fields), room(trigger=["mention", "thread"]), followed=followed)
+    assert decide(said(thread="t"), room(), followed=True) == "ignore not_addressed"
+
+
+def test_the_bots_own_coming_and_going_is_applied() -> None:
+    """Whoever brought it, the bot itself included."""
+    for sender in (ANA, BOT):
+        for present, rule in ((True, "joined"), (False, "left")):
+            event = PresenceEvent(
+                channel="web", room="r", chat_type="group", sender=sender, dedupe_ids=("d",), present=present
+            )
+
+            assert f"apply {rule}" == decide(event, room(allow={"people": []}), over_limit=True)
 
 
 @pytest.mark.parametrize("people", [None, [], ["someone"]])
@@ -236,6 +301,8 @@ def test_only_a_refusal_is_refused() -> None:
     people=st.sampled_from([None, [], ["a"]]),
     known_command=st.booleans(),
     over_limit=st.booleans(),
+    bots=st.sampled_from(["ignore", "answer"]),
+    known=st.fixed_dictionaries({"followed": st.booleans(), "bots_in_row": st.integers(0, 5)}),
 )
 def test_every_event_gets_exactly_one_verdict_with_its_rule(
     event: MessageEvent,
@@ -244,6 +311,8 @@ def test_every_event_gets_exactly_one_verdict_with_its_rule(
     people: list[str] | None,
     known_command: bool,
     over_limit: bool,
+    bots: str,
+    known: dict[str, Any],
 ) -> None:
     """Whatever comes: a known action, a named rule, and the same again when asked again."""
     settings = RoomSettings.model_validate(
@@ -253,11 +322,13 @@ def test_every_event_gets_exactly_one_verdict_with_its_rule(
             "observe": observe,
             "allow": {"people": people},
             "limits": {"message_chars": 9},
+            "bots": bots,
         }
     )
-    verdict = admit(event, settings, known_command=known_command, over_limit=over_limit)
+    verdict = admit(event, settings, known_command=known_command, over_limit=over_limit, **known)
 
-    assert verdict == admit(event, settings, known_command=known_command, over_limit=over_limit)
+    assert verdict == admit(event, settings, known_command=known_command, over_limit=over_limit, **known)
     assert verdict.action in get_args(Action)
     assert verdict.rule
-    assert not (event.sender.is_bot and verdict.action != "ignore")
+    if event.sender.is_bot:
+        assert verdict.action == "ignore" or (bots == "answer" and not verdict.refused)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import string
+from typing import get_args
 
 import pytest
 
-from config.channels.base import RoomSettings
-from gateway.commands import NAMES, Command, agent_answer, help_text, parse_command
+from config.channels.base import RoomSettings, Trigger
+from gateway.commands import NAMES, Command, agent_answer, help_text, lasts, parse_command
 from gateway.notices import NOTICES, notice
 
 
@@ -51,6 +53,49 @@ def test_help_lists_what_works_here() -> None:
     """/agent stands in the list only where there is a choice."""
     assert "/agent" not in help_text(RoomSettings(), "en")
     assert "jobs" in help_text(RoomSettings(agents=("jobs",)), "zh")
+
+
+def test_help_says_in_a_group_what_the_bot_hears() -> None:
+    """By the room's triggers, in both languages; in private there is nothing to say about it."""
+    room = RoomSettings(trigger=("mention", "thread", "prefix"), prefix=("!bot", "机器人"), observe=True)
+    english, chinese = (help_text(room, language, chat_type="group").splitlines()[-2:] for language in ("en", "zh"))
+
+    assert (
+        "when I am mentioned; in threads in which I have answered before; to messages that begin with !bot, 机器人"
+        in english[0]
+    )
+    assert "有人提到我；在我回答过的话题里发言；消息以 !bot、机器人 开头" in chinese[0]
+    assert ("background" in english[1], "背景" in chinese[1]) == (True, True)
+    assert "mentioned" not in help_text(room, "en")
+    assert "every message" in help_text(RoomSettings(trigger=("mention", "always")), "en", chat_type="group")
+    assert help_text(RoomSettings(trigger=()), "en", chat_type="group").endswith("this list")
+
+
+@pytest.mark.parametrize("trigger", get_args(Trigger))
+def test_every_trigger_can_be_told(trigger: Trigger) -> None:
+    assert notice(f"heard_{trigger}", "zh", prefixes="!") in help_text(
+        RoomSettings(trigger=(trigger,), prefix=("!",)), "zh", chat_type="group"
+    )
+
+
+def test_help_names_commands_as_the_platform_does() -> None:
+    """Where another app has /new, ours is /clew-new there."""
+    text = help_text(RoomSettings(agents=("jobs",)), "en", prefix="clew-")
+
+    assert {"/clew-new", "/clew-stop", "/clew-memory", "/clew-agent", "/clew-help"} == set(
+        re.findall(r"^/\S+", text, re.M)
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("/new", True), ("/new hi", True), ("/agent jobs", True), ("/agent", False), ("/stop", False), ("/memory", False)],
+)
+def test_what_changes_something_for_later(text: str, expected: bool) -> None:
+    command = parse_command(text)
+
+    assert command is not None
+    assert expected is lasts(command)
 
 
 def test_every_notice_has_both_languages() -> None:

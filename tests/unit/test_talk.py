@@ -1,0 +1,118 @@
+"""What is known of the talk in rooms and threads: who spoke since, and how long bots have been among themselves."""
+
+from __future__ import annotations
+
+from adapters.base import MessageEvent, Sender
+from gateway.talk import Bots, Talk
+
+
+def said(user: str = "ann", *, room: str = "r", thread: str | None = None, channel: str = "web") -> MessageEvent:
+    return MessageEvent(
+        channel=channel,
+        room=room,
+        thread=thread,
+        chat_type="group",
+        sender=Sender(user=user, tenant="t", account=user),
+        dedupe_ids=("d",),
+        message_id="m",
+        text="x",
+    )
+
+
+class TestTalk:
+    """Who spoke since a message."""
+
+    def test_others_have_spoken_when_somebody_else_did(self) -> None:
+        talk = Talk()
+        talk.heard(said("ann"), 1)
+        assert not talk.others_since(said("ann"), 1)
+
+        talk.heard(said("ann"), 2)
+        assert not talk.others_since(said("ann"), 1), "one's own next message is no interruption"
+
+        talk.heard(said("鲍勃"), 3)
+        assert talk.others_since(said("ann"), 1)
+        assert not talk.others_since(said("鲍勃"), 3)
+
+        talk.heard(said("ann"), 4)
+        assert talk.others_since(said("ann"), 2), "he spoke between her two messages"
+        assert not talk.others_since(said("ann"), 4)
+        assert talk.others_since(said("鲍勃"), 3)
+
+    def test_each_place_is_its_own(self) -> None:
+        talk = Talk()
+        for elsewhere in (said("bob", thread="t"), said("bob", room="r2"), said("bob", channel="c2")):
+            talk.heard(said("ann"), 1)
+            talk.heard(elsewhere, 2)
+
+        assert not talk.others_since(said("ann"), 1)
+
+    def test_what_is_not_known_counts_as_spoken(self) -> None:
+        """After a restart, or where nothing was said for long: a quote too many is better than a riddle."""
+        talk = Talk(most=1)
+        assert talk.others_since(said(), 1)
+
+        talk.heard(said("ann"), 5)
+        assert talk.others_since(said("ann"), 4), "said before we listened"
+
+        talk.heard(said("bob", room="r2"), 6)
+        assert talk.others_since(said("ann"), 5), "forgotten"
+
+    def test_a_message_that_is_told_late_is_not_the_last_one(self) -> None:
+        """Its other telling showed only now that it asks for an answer."""
+        talk = Talk()
+        talk.heard(said("ann"), 1)
+        talk.heard(said("bob"), 3)
+        talk.heard(said("cem"), 2)
+
+        assert not talk.others_since(said("bob"), 3)
+        assert talk.others_since(said("ann"), 1)
+
+
+class TestBots:
+    """Bots among themselves."""
+
+    def test_a_row_ends_with_a_person(self) -> None:
+        bots = Bots()
+        bots.count(said("bot", thread="t"))
+        bots.count(said("other bot", thread="t"))
+        assert 2 == bots.in_row(said("bot", thread="t"))
+
+        bots.person(said("ann", thread="t"))
+        assert 0 == bots.in_row(said("bot", thread="t"))
+
+    def test_a_thread_a_message_is_a_row_too(self) -> None:
+        """NousResearch/hermes-agent#91481: a bot that opens a thread each time."""
+        bots = Bots()
+        for number in range(4):
+            bots.count(said("bot", thread=f"t{number}"))
+
+        assert 4 == bots.in_row(said("bot", thread="new"))
+        assert 0 == bots.in_row(said("bot", room="r2"))
+
+    def test_people_elsewhere_in_the_room_do_not_feed_a_thread(self) -> None:
+        """Two bots in one thread of a busy room."""
+        bots = Bots()
+        for _ in range(3):
+            bots.count(said("bot", thread="t"))
+        bots.person(said("ann", thread="other"))
+
+        assert 3 == bots.in_row(said("bot", thread="t"))
+        assert 0 == bots.in_row(said("bot", thread="new"))
+
+    def test_another_telling_is_not_counted(self) -> None:
+        bots = Bots()
+        for _ in range(2):
+            bots.count(said("bot"))
+        bots.take_back(said("bot"))
+        assert 1 == bots.in_row(said("bot"))
+
+        bots.take_back(said("bot", room="unheard of"))
+        assert 0 == bots.in_row(said("bot", room="unheard of"))
+
+    def test_rooms_are_forgotten_in_their_turn(self) -> None:
+        bots = Bots(most=2)
+        for room in "abc":
+            bots.count(said("bot", room=room))
+
+        assert [0, 1, 1] == [bots.in_row(said("bot", room=room)) for room in "abc"]
