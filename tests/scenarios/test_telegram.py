@@ -84,7 +84,9 @@ async def world(folder: Path, *, mode: str = "polling", more: str = "") -> Async
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=["polling", "webhook"])
 async def shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
     async with world(tmp_path_factory.mktemp("telegram"), mode=request.param, more=", show_every_s: 1") as opened:
+        opened.tg.flood.enforce()
         yield opened
+        assert [] == opened.tg.violations
 
 
 @pytest.fixture
