@@ -46,7 +46,7 @@ class People:
 
 def vouched(sender: Sender) -> bool:
     """Whether the sender is somebody: a person's account that the platform vouches for. An account that hides somebody is
-    the same one for every anonymous admin of a group (tdlib/telegram-bot-api#667)."""
+    the same one for every anonymous admin of a group (platform-facts 2.6)."""
     return sender.trusted and not sender.is_bot
 
 
