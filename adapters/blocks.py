@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from markdown_it.tree import SyntaxTreeNode
 
 from adapters.markdown import References, block_tokens
-from adapters.runs import Runs, checked, read
+from adapters.runs import Runs, checked, headed, read
 
-# Lines that are text only because of where they stand (a lazy line of a quote): elsewhere they underline or rule a table.
-_RULING = re.compile(r"^(?:[ \t]*=+[ \t]*|[|:\t -]+)$", re.MULTILINE)
+# Further lines of a paragraph that are text only because of where they stand, far to the right or without their quote's mark:
+# elsewhere they would underline a heading, rule a table or begin a block.
+_MISREAD = re.compile(r"\n(?:[ \t]*(?:=+[ \t]*$|[#>*+-]|\d{1,9}[.)]|```|~~~)|[|:\t -]+$|[ ]{4}|[ ]*\t)", re.MULTILINE)
 _OTHER = {"-": "*", "*": "-", "+": "-", ".": ")", ")": "."}
 _ALIGNED = {"text-align:left": ":--", "text-align:center": ":-:", "text-align:right": "--:"}
 
@@ -134,7 +135,7 @@ def _block(node: SyntaxTreeNode, path: Path, references: References) -> Block:
 def _source(node: SyntaxTreeNode, references: References) -> str:
     source = node.children[0].content
     elsewhere = references and "[" in source  # its links may have their addresses from another place
-    return checked(read(source, references)) if elsewhere or _RULING.search(source) else source
+    return checked(read(source, references)) if elsewhere or _MISREAD.search(source) else source
 
 
 def _cell(node: SyntaxTreeNode, references: References) -> str:
@@ -220,13 +221,11 @@ def _lines(block: Block) -> list[str]:
     if isinstance(block, Code):
         longest = max((len(run) for run in re.findall(re.escape(block.sign) + "+", block.content)), default=0)
         fence = block.sign * max(3, longest + 1)
-        return [fence + block.info, *block.content.split("\n"), fence]
+        space = " " if block.info.startswith(block.sign) else ""
+        return [fence + space + block.info, *block.content.split("\n"), fence]
     if isinstance(block, Table):
         return [_row(block.head), block.rule, *map(_row, block.rows)]
-    lines = block.source.split("\n")
-    if block.heading.startswith("#"):
-        return [f"{block.heading} {lines[0]}".rstrip()]
-    return [*lines, block.heading * 3] if block.heading else lines
+    return headed(block.source, block.heading).split("\n")
 
 
 def _row(cells: Sequence[str]) -> str:

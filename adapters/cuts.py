@@ -56,9 +56,8 @@ def cut_at(block: Block, at: int) -> tuple[Block, Block | None]:
 
 def _prose_at(block: Prose, at: int) -> tuple[Prose, Prose | None]:
     head, rest = cut(block.runs, at)
-    heading = {"=": "#", "-": "##"}.get(block.heading, block.heading)
-    first = replace(block, source=write(head), runs=head, heading=heading)
-    return first, replace(block, source="", runs=rest, heading=heading, fresh=0) if rest else None
+    first = replace(block, source=write(head), runs=head)
+    return first, replace(block, source="", runs=rest, fresh=0) if rest else None
 
 
 def _code_at(block: Code, at: int) -> tuple[Code, Code | None]:
@@ -77,8 +76,8 @@ def visible(block: Block) -> bool:
 
 
 def best(block: Block, at: int, *, fine: bool = True) -> int:
-    """Return the best place at or before `at`: after the last sentence (line, word) in its second half, or, `fine`, after
-    the last whole character. 0: there is none."""
+    """Return the best place at or before `at`: after the last sentence (line, word) in its second half or, `fine`, in its
+    last three quarters, or after the last whole character. 0: there is none."""
     if isinstance(block, Table):
         return at
     text = flat(block.runs) if isinstance(block, Prose) else block.content if isinstance(block, Code) else ""
@@ -86,9 +85,10 @@ def best(block: Block, at: int, *, fine: bool = True) -> int:
         return len(text)
     ends = [found.end() for found in _CHARACTERS.finditer(text, 0, at + _LOOK_AHEAD)]
     whole = set(ends)
-    levels = (_GAPS, _LINES) if isinstance(block, Code) else (_SENTENCES, _WORDS)
-    for level in (*levels, _SPACES) if fine else levels:
-        found = [hit.end() for hit in level.finditer(text, at // 2, at + 1) if hit.end() <= at and hit.end() in whole]
+    nice = (_GAPS, _LINES) if isinstance(block, Code) else (_SENTENCES, _WORDS)
+    fallback = [(level, at // 4) for level in (*nice, _SPACES)] if fine else []
+    for level, start in [*((level, at // 2) for level in nice), *fallback]:
+        found = [hit.end() for hit in level.finditer(text, start, at + 1) if hit.end() <= at and hit.end() in whole]
         if found and text[: found[-1]].strip():
             return found[-1]
     if not fine:

@@ -9,8 +9,8 @@ The nodes of a tree, by `type`:
   `ordered_list` (`attrs["start"]`, absent: 1), `list_item`, `fence` (`info`, `content`), `code_block` (`content`), `hr`,
   `table` of `thead` and `tbody` of `tr` of `th` and `td` (`attrs["style"]`: "text-align:left", "…right", "…center").
 - `inline`: the one child of a paragraph, heading, `th` or `td`; its children are the text.
-- text: `text` (`content`), `code_inline` (`content`), `em`, `strong`, `s`, `link` (`attrs["href"]`, `attrs["title"]`),
-  `image` (`attrs["src"]`; its children are the description), `softbreak`, `hardbreak`.
+- text: `text` (`content`, may be empty), `code_inline` (`content`), `em`, `strong`, `s`, `link` (`attrs["href"]`,
+  `attrs["title"]`), `image` (`attrs["src"]`; its children are the description), `softbreak`, `hardbreak`.
 """
 
 from __future__ import annotations
@@ -109,15 +109,25 @@ def _flattened(state: StateCore) -> None:
             token.children = [Token("text", "", 0, content=token.content)]
 
 
+def _joined(state: StateCore) -> None:
+    """Do in the descriptions of images what `text_join` does outside of them."""
+    images = [child for token in state.tokens for child in token.children or () if child.type == "image"]
+    while images:
+        for child in images.pop().children or ():
+            child.type = "text" if child.type == "text_special" else child.type
+            images += [child] if child.type == "image" else []
+
+
 def _reader(*left_out: str) -> MarkdownIt:
     reader = MarkdownIt()
     reader.inline = _Inline()
     reader.configure("commonmark", {"html": False, "maxNesting": DEPTH})
     reader.core.ruler.after("inline", "flattened", _flattened)
-    return reader.enable(["table", "strikethrough", "flattened"]).disable(left_out)
+    reader.core.ruler.push("images_joined", _joined)
+    return reader.enable(["table", "strikethrough", "flattened", "images_joined"]).disable(left_out)
 
 
 _TREE = _reader()
-_SOURCE = _reader("text_join")
+_SOURCE = _reader("text_join", "images_joined")
 _BLOCKS = _reader("inline")
 _LITERAL = MarkdownIt("zero")

@@ -18,7 +18,7 @@ from adapters.markdown import References, inline_tokens, tokens
 WHOLE = "\ufffc"
 _EMPHASIS = {"em_open", "strong_open", "s_open"}
 _EMPHASIS_END = {"em_close", "strong_close", "s_close"}
-_SPECIAL = re.compile(r"([\\`*_\[\]<>~|&])")
+_SPECIAL = re.compile(r"([\\`*_\[\]<>~|&!#])")
 _MISREAD = re.compile(r"[\\<>]|&(?=#?\w{1,31};)")
 _BLOCK_START = re.compile(r"^(\s*)(?:([#+=:-])|(\d{1,9})([.)]))", re.MULTILINE)
 
@@ -26,12 +26,14 @@ _BLOCK_START = re.compile(r"^(\s*)(?:([#+=:-])|(\d{1,9})([.)]))", re.MULTILINE)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """`text` is what a reader sees of it; `marks` the emphasis around it, outermost first; `source` how a whole is
-    written; `parts` what a link or image falls apart into where it is too long."""
+    written, `literal` with its label's characters escaped; `parts` what a link or image falls apart into where it is too
+    long."""
 
     kind: Literal["text", "code", "whole"]
     text: str
     marks: tuple[str, ...] = ()
     source: str = ""
+    literal: str = ""
     parts: tuple[Run, ...] = ()
 
     @property
@@ -86,16 +88,20 @@ def _link(token: Token, label: Runs, marks: tuple[str, ...]) -> Run:
         source = text if target.startswith("mailto:") else target
         return Run(kind="whole", text=text, marks=marks, source=f"<{source}>", parts=(replace(address, text=text),))
     parts = (address,) if text.strip() in ("", target) else (*label, Run(kind="text", text=" "), address)
-    source = f"[{write(label)}]({_target(token, target)})"
-    return Run(kind="whole", text=text, marks=marks, source=source, parts=parts)
+    return _labelled("", label, _target(token, target), parts, marks)
 
 
 def _image(token: Token) -> Run:
     target, label = str(token.attrs["src"]), _of(token.children or ())
     address = Run(kind="text", text=target)
     parts = (*label, Run(kind="text", text=" "), address) if label else (address,)
+    return _labelled("!", label, _target(token, target), parts)
+
+
+def _labelled(sign: str, label: Runs, target: str, parts: Runs, marks: tuple[str, ...] = ()) -> Run:
     text = "".join(run.text for run in label)
-    return Run(kind="whole", text=text, source=f"![{write(label)}]({_target(token, target)})", parts=parts)
+    source, literal = (f"{sign}[{write(label, literal=escaped)}]({target})" for escaped in (False, True))
+    return Run(kind="whole", text=text, marks=marks, source=source, literal=literal, parts=parts)
 
 
 def _target(token: Token, address: str) -> str:
@@ -152,18 +158,29 @@ def _trimmed(runs: Sequence[Run], *, last: bool) -> Runs:
 
 def apart(runs: Runs) -> Runs:
     """Return the runs with the first one, a link or image, as its text and then its address."""
-    return tuple(replace(part, marks=runs[0].marks + part.marks) for part in runs[0].parts) + runs[1:]
+    parts = [replace(part, marks=runs[0].marks + part.marks) for part in runs[0].parts]
+    return _trimmed([*parts, *runs[1:]], last=False)
+
+
+def headed(text: str, heading: str) -> str:
+    """Return text as a heading: behind "#" to "######", or over a line of "=" or "-"; with an empty `heading` as it is."""
+    if not heading.startswith("#"):
+        line = heading if "|" in text else heading * 3  # more would make a table's head of it
+        return f"{text}\n{line}" if heading else text
+    closing = " #" if text.endswith("#") else ""  # else the text's own would be taken for it
+    return f"{heading} {text}{closing}".rstrip()
 
 
 def checked(runs: Runs, heading: str = "") -> str:
-    """Write the runs as the text of a block of its own (with `heading`, "#" to "######", as that), so that they are read
-    again as they are: characters are escaped where they must be, emphasis is left out where Markdown can't say it."""
-    meant = _shape(runs)
-    for attempt in (write(runs), write(runs, literal=True)):
-        found = tokens(f"{heading} {attempt}" if heading else attempt)
-        if len(found) == 3 and found[1].children and _shape(_of(found[1].children)) == meant:
+    """Write the runs as the text of a block of its own (under `heading` as that), so that they are read again as they are:
+    characters are escaped where they must be, emphasis is left out where Markdown can't say it, then code."""
+    bare = tuple(replace(run, marks=()) for run in runs)
+    for meant, literal in ((runs, False), (runs, True), (bare, True)):
+        attempt = write(meant, literal=literal)
+        found = tokens(headed(attempt, heading))
+        if len(found) == 3 and found[1].children and _shape(_of(found[1].children)) == _shape(meant):
             return attempt
-    return write(tuple(replace(run, marks=()) for run in runs), literal=True)
+    return write(tuple(replace(run, kind="text") if run.kind == "code" else run for run in bare), literal=True)
 
 
 def write(runs: Runs, *, literal: bool = False) -> str:
@@ -183,7 +200,7 @@ def write(runs: Runs, *, literal: bool = False) -> str:
 
 def _written(run: Run, *, literal: bool) -> str:
     if run.kind == "whole":
-        return run.source
+        return run.literal if literal and run.literal else run.source
     if run.kind == "text":
         return _SPECIAL.sub(r"\\\1", run.text) if literal else run.text
     ticks = "`" * (max((len(found) for found in re.findall("`+", run.text)), default=0) + 1)

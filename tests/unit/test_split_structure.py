@@ -85,7 +85,7 @@ documents = st.recursive(block(), nested, max_leaves=12).map(numbered)
 
 def places(markdown: str) -> dict[str, tuple[str, ...]]:
     """Every word with all it stands in; of a word met again (a repeated head) the first place."""
-    return {word: path for word, path in reversed(list(_places(tree(markdown), ())))}
+    return dict(reversed(list(_places(tree(markdown), ()))))
 
 
 def _places(node: SyntaxTreeNode, path: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
