@@ -38,7 +38,9 @@ class Platform:
     def hook(self) -> Hook:
         return Hook(self.session, self.gateway, self.channel)
 
-    async def tell(self, event: str, message: str, *, sender: str = "ada", **fields: Any) -> dict[str, Any]:
+    async def tell(
+        self, event: str, message: str, *, sender: str | dict[str, Any] = "ada", **fields: Any
+    ) -> dict[str, Any]:
         """Hand an event in, under an id of its own, and return its turn."""
         self.tellings += 1
         body = {
@@ -46,7 +48,7 @@ class Platform:
             "channel": self.channel,
             "room": self.room,
             "chat_type": self.chat_type,
-            "sender": {"user": sender, "tenant": "t", "account": sender, "name": sender.title()},
+            "sender": sender if isinstance(sender, dict) else account(sender),
             "dedupe_ids": [f"{self.room}:event:{self.tellings}"],
             "message_id": message,
         } | fields
@@ -55,7 +57,9 @@ class Platform:
             told: dict[str, Any] = await response.json()
             return told
 
-    async def say(self, message: str, text: str, *, sender: str = "ada", **fields: Any) -> dict[str, Any]:
+    async def say(
+        self, message: str, text: str, *, sender: str | dict[str, Any] = "ada", **fields: Any
+    ) -> dict[str, Any]:
         self.tellings += 1
         ids = [f"{self.room}:event:{self.tellings}", f"{self.room}:message:{message}"]
         return await self.tell("message", message, sender=sender, text=text, **{"dedupe_ids": ids} | fields)
@@ -69,6 +73,11 @@ class Platform:
 
     async def ended(self, *turns: dict[str, Any]) -> list[dict[str, Any]]:
         return await asyncio.gather(*map(self.hook.settled, turns))
+
+
+def account(name: str, **fields: Any) -> dict[str, Any]:
+    """Who says something."""
+    return {"user": name, "tenant": "t", "account": name, "name": name.title()} | fields
 
 
 def how(turn: dict[str, Any]) -> tuple[str, str | None]:
