@@ -149,7 +149,11 @@ class Control:
         edit = await self._naming.edited(edit)
         pending = await self._pending(event)
         known = await self._memory.edit(
-            route.memory_scope(), edit.message_id, text=edit.text, agent_change=self._agent_change(edit)
+            route.memory_scope(),
+            edit.message_id,
+            by=route.conversation_key(),
+            text=edit.text,
+            agent_change=self._agent_change(edit),
         )
         begun = any(message.state == "running" for message in pending)
         return self._amendment(event, "edit", known=known, begun=begun, waiting=bool(pending))
@@ -161,7 +165,10 @@ class Control:
             if message.id not in gone:
                 self._lanes.withdrawn(message)
         known = await self._memory.delete(
-            route.memory_scope(), deletion.message_id, agent_change=self._agent_change(deletion)
+            route.memory_scope(),
+            deletion.message_id,
+            by=route.conversation_key(),
+            agent_change=self._agent_change(deletion),
         )
         return self._amendment(event, "delete", known=known, begun=len(gone) < len(pending), waiting=bool(pending))
 

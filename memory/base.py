@@ -451,14 +451,25 @@ class Store(Protocol):
         ...
 
     async def edit(
-        self, scope_id: int, platform_message_id: str, *, text: str, tokens: int, low_value: bool, now_ms: int
+        self,
+        scope_id: int,
+        platform_message_id: str,
+        *,
+        by: ConversationKey,
+        text: str,
+        tokens: int,
+        low_value: bool,
+        now_ms: int,
     ) -> bool:
         """Give a message a new text and version; the old version stays for replay. The text it already has changes
         nothing. Reaches observed messages too (without keeping their old text), quotes, and every scope of the same place:
-        other agents', in a group also other speakers'. False: no such live message."""
+        other agents', in a group also other speakers'. False: no such live message.
+
+        `by` is the key of whoever wrote the message, as the platform tells now. A room that moved may have given its ids anew:
+        what stands in another room than `by`'s is reached only where the same user wrote it, and no quote there is."""
         ...
 
-    async def delete(self, scope_id: int, platform_message_id: str, *, now_ms: int) -> bool:
+    async def delete(self, scope_id: int, platform_message_id: str, *, by: ConversationKey, now_ms: int) -> bool:
         """Tombstone a message, wherever `edit` would reach it: its text, in every version and in the scope's title, is gone;
         its place stays. An observed one goes altogether. False: no such live message."""
         ...

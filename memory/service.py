@@ -15,7 +15,7 @@ import msgspec
 from memory.base import AgentChange, Ledger, Load, Loaded, Message, Owner, SessionRule, Store
 from memory.errors import ScopeMoved, StoreUnavailable
 from memory.ids import now_ms, session_id
-from memory.key import Scope
+from memory.key import ConversationKey, Scope
 from memory.names import Names
 from memory.policy import Policy
 from memory.reading import filled, question_pending
@@ -189,18 +189,23 @@ class Memory:
             platform_message_id=said.platform_message_id,
         )
 
-    async def edit(self, scope: Scope, platform_message_id: str, *, text: str, agent_change: AgentChange) -> bool:
-        """Give a message a new text. False: no such message. Never a filler from then on: somebody cared to mend it."""
+    async def edit(
+        self, scope: Scope, platform_message_id: str, *, by: ConversationKey, text: str, agent_change: AgentChange
+    ) -> bool:
+        """Give a message a new text; `by` wrote it. False: no such message. Never a filler from then on: somebody cared to mend
+        it."""
         scope_id = await self._scope_id(scope, agent_change=agent_change)
         now = self._clock()
         return await self._store.edit(
-            scope_id, platform_message_id, text=text, tokens=estimate(text), low_value=False, now_ms=now
+            scope_id, platform_message_id, by=by, text=text, tokens=estimate(text), low_value=False, now_ms=now
         )
 
-    async def delete(self, scope: Scope, platform_message_id: str, *, agent_change: AgentChange) -> bool:
-        """Take a message's text out of memory, in every version. False: no such message."""
+    async def delete(
+        self, scope: Scope, platform_message_id: str, *, by: ConversationKey, agent_change: AgentChange
+    ) -> bool:
+        """Take a message's text out of memory, in every version; `by` wrote it. False: no such message."""
         scope_id = await self._scope_id(scope, agent_change=agent_change)
-        return await self._store.delete(scope_id, platform_message_id, now_ms=self._clock())
+        return await self._store.delete(scope_id, platform_message_id, by=by, now_ms=self._clock())
 
     async def end_session(self, scope: Scope, *, agent_change: AgentChange) -> bool:
         """End the scope's session (`/new`); it is kept. False: none was active."""

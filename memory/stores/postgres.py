@@ -253,11 +253,17 @@ class PostgresStore:
         await self._database.fetch(sql.FORGET_OBSERVED, {"scope_id": scope_id, "keep": keep})
 
     async def edit(
-        self, scope_id: int, platform_message_id: str, *, text: str, tokens: int, low_value: bool, now_ms: int
+        self,
+        scope_id: int,
+        platform_message_id: str,
+        *,
+        by: ConversationKey,
+        text: str,
+        tokens: int,
+        low_value: bool,
+        now_ms: int,
     ) -> bool:
-        values = {
-            "scope_id": scope_id,
-            "platform_message_id": storable(platform_message_id),
+        values = _meant(scope_id, platform_message_id, by=by) | {
             "text": storable(text),
             "title": title_of(storable(text)),
             "tokens": tokens,
@@ -266,8 +272,8 @@ class PostgresStore:
         }
         return await self._told_in_place(sql.EDIT, values)
 
-    async def delete(self, scope_id: int, platform_message_id: str, *, now_ms: int) -> bool:
-        values = {"scope_id": scope_id, "platform_message_id": storable(platform_message_id), "now_ms": now_ms}
+    async def delete(self, scope_id: int, platform_message_id: str, *, by: ConversationKey, now_ms: int) -> bool:
+        values = _meant(scope_id, platform_message_id, by=by) | {"now_ms": now_ms}
         return await self._told_in_place(sql.DELETE, values)
 
     async def end_session(self, scope_id: int, *, now_ms: int) -> bool:
@@ -433,3 +439,13 @@ class PostgresStore:
 
     async def _told(self, statement: Statement, values: Values) -> bool:
         return bool((await self._database.fetch(statement, values))[0][0])
+
+
+def _meant(scope_id: int, platform_message_id: str, *, by: ConversationKey) -> Values:
+    user, _, conversation, *_ = by.columns()
+    return {
+        "scope_id": scope_id,
+        "platform_message_id": storable(platform_message_id),
+        "user": user,
+        "room": conversation.partition("/")[0],
+    }

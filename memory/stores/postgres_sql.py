@@ -129,9 +129,14 @@ PLACE = statement("""SELECT id FROM (
       AND m.quote IS NOT NULL)
     OR EXISTS (SELECT FROM observed o WHERE o.scope_id = near.id AND o.platform_message_id = %(platform_message_id)s)""")
 
-EDIT = statement("""WITH old AS (
-  SELECT * FROM messages WHERE scope_id = %(scope_id)s AND platform_message_id = %(platform_message_id)s
-    AND deleted_ms IS NULL FOR UPDATE
+# A room that moved may have given its ids anew (`Store.edit`). No part can hold a `/`, so the beginning is a whole part.
+_IN_ROOM = "split_part(conversation, '/', 1) = %(room)s"
+_MEANT = f"""scope_id = %(scope_id)s AND platform_message_id = %(platform_message_id)s
+    AND ({_IN_ROOM} OR "user" = %(user)s)"""
+_QUOTES = f"""scope_id = %(scope_id)s AND reply_to = %(platform_message_id)s AND quote IS NOT NULL AND {_IN_ROOM}"""
+
+EDIT = statement(f"""WITH old AS (
+  SELECT * FROM messages WHERE {_MEANT} AND deleted_ms IS NULL FOR UPDATE
 ), kept AS (
   INSERT INTO message_versions (scope_id, id, version, text, tokens, low_value, edited_ms)
   SELECT scope_id, id, version, text, tokens, low_value, edited_ms FROM old WHERE text <> %(text)s
@@ -140,28 +145,26 @@ EDIT = statement("""WITH old AS (
     edited_ms = %(now_ms)s
   FROM old WHERE m.scope_id = old.scope_id AND m.id = old.id AND old.text <> %(text)s
 ), quotes AS (
-  UPDATE messages SET quote = jsonb_set(quote::jsonb, '{text}', to_jsonb(%(text)s::text))::json
-  WHERE scope_id = %(scope_id)s AND reply_to = %(platform_message_id)s AND quote IS NOT NULL
-    AND id NOT IN (SELECT id FROM old)
+  UPDATE messages SET quote = jsonb_set(quote::jsonb, '{{text}}', to_jsonb(%(text)s::text))::json
+  WHERE {_QUOTES} AND id NOT IN (SELECT id FROM old)
 ), overheard AS (
   UPDATE observed SET version = version + CASE WHEN text = %(text)s THEN 0 ELSE 1 END, text = %(text)s, tokens = %(tokens)s
-  WHERE scope_id = %(scope_id)s AND platform_message_id = %(platform_message_id)s RETURNING id
+  WHERE {_MEANT} RETURNING id
 ), head AS (
   UPDATE scopes SET generation = generation + 1,
     title = CASE WHEN title_id IN (SELECT id FROM old) THEN %(title)s ELSE title END
   WHERE id = %(scope_id)s)
 SELECT EXISTS (SELECT FROM old) OR EXISTS (SELECT FROM overheard)""")
 
-DELETE = statement("""WITH gone AS (
+DELETE = statement(f"""WITH gone AS (
   UPDATE messages SET text = '', tokens = 0, quote = NULL, thinking = NULL, steps = '[]', deleted_ms = %(now_ms)s
-  WHERE scope_id = %(scope_id)s AND platform_message_id = %(platform_message_id)s AND deleted_ms IS NULL RETURNING id
+  WHERE {_MEANT} AND deleted_ms IS NULL RETURNING id
 ), versions AS (
   UPDATE message_versions SET text = '', tokens = 0 WHERE scope_id = %(scope_id)s AND id IN (SELECT id FROM gone)
 ), quotes AS (
-  UPDATE messages SET quote = NULL WHERE scope_id = %(scope_id)s AND reply_to = %(platform_message_id)s
-    AND quote IS NOT NULL AND id NOT IN (SELECT id FROM gone)
+  UPDATE messages SET quote = NULL WHERE {_QUOTES} AND id NOT IN (SELECT id FROM gone)
 ), overheard AS (
-  DELETE FROM observed WHERE scope_id = %(scope_id)s AND platform_message_id = %(platform_message_id)s RETURNING id
+  DELETE FROM observed WHERE {_MEANT} RETURNING id
 ), head AS (
   UPDATE scopes SET generation = generation + 1,
     title = CASE WHEN title_id IN (SELECT id FROM gone) THEN '' ELSE title END,

@@ -29,6 +29,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from memory.base import Load, Loaded, Message, NewMessage, SessionRule, Store
 from memory.errors import StoreUnavailable
+from memory.key import ConversationKey
 
 logger = logging.getLogger(__name__)
 
@@ -151,16 +152,24 @@ class RedisCache:
         return await self._completed(load, read)
 
     async def edit(
-        self, scope_id: int, platform_message_id: str, *, text: str, tokens: int, low_value: bool, now_ms: int
+        self,
+        scope_id: int,
+        platform_message_id: str,
+        *,
+        by: ConversationKey,
+        text: str,
+        tokens: int,
+        low_value: bool,
+        now_ms: int,
     ) -> bool:
         known = await self._store.edit(
-            scope_id, platform_message_id, text=text, tokens=tokens, low_value=low_value, now_ms=now_ms
+            scope_id, platform_message_id, by=by, text=text, tokens=tokens, low_value=low_value, now_ms=now_ms
         )
         await self._forget(scope_id)
         return known
 
-    async def delete(self, scope_id: int, platform_message_id: str, *, now_ms: int) -> bool:
-        known = await self._store.delete(scope_id, platform_message_id, now_ms=now_ms)
+    async def delete(self, scope_id: int, platform_message_id: str, *, by: ConversationKey, now_ms: int) -> bool:
+        known = await self._store.delete(scope_id, platform_message_id, by=by, now_ms=now_ms)
         await self._forget(scope_id)
         return known
 

@@ -242,16 +242,24 @@ class SqliteStore:
         )
 
     async def edit(
-        self, scope_id: int, platform_message_id: str, *, text: str, tokens: int, low_value: bool, now_ms: int
+        self,
+        scope_id: int,
+        platform_message_id: str,
+        *,
+        by: ConversationKey,
+        text: str,
+        tokens: int,
+        low_value: bool,
+        now_ms: int,
     ) -> bool:
         return await self._write(
             lambda db: sqlite_edit.edit(
-                db, scope_id, platform_message_id, text=text, tokens=tokens, low_value=low_value, now_ms=now_ms
+                db, scope_id, platform_message_id, by=by, text=text, tokens=tokens, low_value=low_value, now_ms=now_ms
             )
         )
 
-    async def delete(self, scope_id: int, platform_message_id: str, *, now_ms: int) -> bool:
-        return await self._write(lambda db: sqlite_edit.delete(db, scope_id, platform_message_id, now_ms=now_ms))
+    async def delete(self, scope_id: int, platform_message_id: str, *, by: ConversationKey, now_ms: int) -> bool:
+        return await self._write(lambda db: sqlite_edit.delete(db, scope_id, platform_message_id, by=by, now_ms=now_ms))
 
     async def end_session(self, scope_id: int, *, now_ms: int) -> bool:
         return await self._write(lambda db: sqlite_append.end_session(db, scope_id, now_ms=now_ms))

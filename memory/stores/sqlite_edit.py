@@ -31,7 +31,9 @@ _PLACE = """SELECT id FROM (
     OR EXISTS (SELECT 1 FROM messages INDEXED BY messages_quote
       WHERE scope_id = near.id AND reply_to = :message AND quote IS NOT NULL)
     OR EXISTS (SELECT 1 FROM observed WHERE scope_id = near.id AND platform_message_id = :message)"""
-_OF_PLATFORM = "scope_id = :scope AND platform_message_id = :message"
+# A room that moved may have given its ids anew (`Store.edit`). No part can hold a `/`, so the beginning is a whole part.
+_IN_ROOM = "substr(conversation || '/', 1, length(:room) + 1) = :room || '/'"
+_OF_PLATFORM = f"""scope_id = :scope AND platform_message_id = :message AND ({_IN_ROOM} OR "user" = :user)"""
 _LIVE = f"{_OF_PLATFORM} AND deleted_ms IS NULL"
 # Here and below the index is named, because the planner would walk the whole scope instead.
 _FIND = f"SELECT id, text FROM messages INDEXED BY messages_platform WHERE {_LIVE}"
@@ -44,7 +46,7 @@ _DELETE = """UPDATE messages SET text = '', tokens = 0, quote = NULL, thinking =
 _EMPTY_VERSIONS = "UPDATE message_versions SET text = '', tokens = 0 WHERE scope_id = :scope AND id = :id"
 _RETITLE = "UPDATE scopes SET title = :title WHERE id = :scope AND title_id = :id"
 _UNTITLE = "UPDATE scopes SET title = '', title_id = NULL WHERE id = :scope AND title_id = :id"
-_QUOTES = "scope_id = :scope AND reply_to = :message AND quote IS NOT NULL"
+_QUOTES = f"scope_id = :scope AND reply_to = :message AND quote IS NOT NULL AND {_IN_ROOM}"
 _REQUOTE = f"UPDATE messages INDEXED BY messages_quote SET quote = json_set(quote, '$.text', :text) WHERE {_QUOTES}"
 _UNQUOTE = f"UPDATE messages INDEXED BY messages_quote SET quote = NULL WHERE {_QUOTES}"
 _EDIT_OBSERVED = f"""UPDATE observed SET text = :text, tokens = :tokens, version = version + 1
@@ -66,6 +68,7 @@ def edit(
     scope_id: int,
     platform_message_id: str,
     *,
+    by: ConversationKey,
     text: str,
     tokens: int,
     low_value: bool,
@@ -73,9 +76,7 @@ def edit(
 ) -> bool:
     """Do what `Store.edit` promises; the caller commits."""
     text = storable(text)
-    new = {
-        "scope": scope_id,
-        "message": storable(platform_message_id),
+    new = _meant(scope_id, platform_message_id, by=by) | {
         "text": text,
         "tokens": tokens,
         "low_value": low_value,
@@ -98,9 +99,11 @@ def _edit(db: sqlite3.Connection, new: dict[str, Any]) -> bool:
     return bool(live or observed)
 
 
-def delete(db: sqlite3.Connection, scope_id: int, platform_message_id: str, *, now_ms: int) -> bool:
+def delete(
+    db: sqlite3.Connection, scope_id: int, platform_message_id: str, *, by: ConversationKey, now_ms: int
+) -> bool:
     """Do what `Store.delete` promises; the caller commits."""
-    gone = {"scope": scope_id, "message": storable(platform_message_id), "now": now_ms}
+    gone = _meant(scope_id, platform_message_id, by=by) | {"now": now_ms}
     return True in [_delete(db, gone | {"scope": id_}) for (id_,) in db.execute(_PLACE, gone).fetchall()]
 
 
@@ -112,6 +115,16 @@ def _delete(db: sqlite3.Connection, gone: dict[str, Any]) -> bool:
     db.execute(_UNQUOTE, gone)
     observed = db.execute(_DELETE_OBSERVED, gone).rowcount
     return bool(live or observed)
+
+
+def _meant(scope_id: int, platform_message_id: str, *, by: ConversationKey) -> dict[str, Any]:
+    user, _, conversation, *_ = by.columns()
+    return {
+        "scope": scope_id,
+        "message": storable(platform_message_id),
+        "user": user,
+        "room": conversation.partition("/")[0],
+    }
 
 
 def messages_by_id(db: sqlite3.Connection, scope_id: int, ids: Sequence[tuple[int, int]]) -> tuple[Message, ...]:

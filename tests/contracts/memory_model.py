@@ -130,24 +130,24 @@ class Model:
 
     async def edit(self, place: int, number: int) -> None:
         """Somebody mends what they said; the old words are gone from all later prompts."""
-        _, scope, room = await self.place(place, number)
+        key, scope, room = await self.place(place, number)
         for row in self._live(room)[-1 - number % 4 :][:1]:
             self.gone |= canaries(row.text)
             row.text, row.filler = told(number), False
             self.now += 1
             assert row.name is not None
-            assert await self.memory.edit(scope, row.name, text=row.text, agent_change="carry")
+            assert await self.memory.edit(scope, row.name, by=key, text=row.text, agent_change="carry")
 
     async def delete(self, place: int, number: int) -> None:
         """Somebody takes back what they said."""
-        _, scope, room = await self.place(place, number)
+        key, scope, room = await self.place(place, number)
         for row in self._live(room)[-1 - number % 4 :][:1]:
             self.gone |= canaries(row.text)
             self.deleted |= canaries(row.text)
             row.text, row.deleted = "", True
             self.now += 1
             assert row.name is not None
-            assert await self.memory.delete(scope, row.name, agent_change="carry")
+            assert await self.memory.delete(scope, row.name, by=key, agent_change="carry")
             if row in room.observed:
                 room.observed.remove(row)
 

@@ -297,7 +297,7 @@ class AppendContract:
         )
         assert (Step(name="\ufffd", detail="\ufffd"),) == stored.steps
         assert (stored,) == (await store.load(wish(scope.id))).window
-        assert await store.delete(scope.id, "p\x00", now_ms=NOW)
+        assert await store.delete(scope.id, "p\x00", by=key(), now_ms=NOW)
 
     async def test_long_texts_and_long_ids_are_stored_whole(self, store: Store) -> None:
         """No column has a length that cuts or refuses (F12)."""

@@ -94,7 +94,7 @@ class EditContract:
         )
         await _edit(store, scope.id, "m1", "first edit")
 
-        assert await store.delete(scope.id, "m1", now_ms=NOW + 9)
+        assert await store.delete(scope.id, "m1", by=key(), now_ms=NOW + 9)
 
         (tombstone,) = (await store.load(wish(scope.id))).window
         assert (stored.id, "", NOW + 9, None, (), None, 0) == (
@@ -114,7 +114,7 @@ class EditContract:
     async def test_the_title_goes_with_its_message_and_the_next_one_gives_a_new(self, store: Store) -> None:
         scope = await opened(store)
         await _said(store, scope.id)
-        await store.delete(scope.id, "m1", now_ms=NOW)
+        await store.delete(scope.id, "m1", by=key(), now_ms=NOW)
         assert "" == (await opened(store)).title
 
         await put(store, scope.id, said("next", 2), turn_id=2)
@@ -130,7 +130,7 @@ class EditContract:
 
         await _edit(store, scope.id, "m1", "second")
         edited = (await store.load(wish(scope.id))).window
-        await store.delete(scope.id, "m1", now_ms=NOW)
+        await store.delete(scope.id, "m1", by=key(), now_ms=NOW)
         deleted = (await store.load(wish(scope.id))).window
 
         assert [None, Quoted(name="Ann", text="second"), None] == [row.quote for row in edited]
@@ -157,7 +157,7 @@ class EditContract:
         assert await _edit(store, mine.id, "m1", "second")
         assert ["second"] == await window(store, theirs.id)
         assert Quoted(name="Ann", text="second") == (await store.load(wish(mine.id))).window[0].quote
-        assert await store.delete(mine.id, "m1", now_ms=NOW)
+        assert await store.delete(mine.id, "m1", by=key(), now_ms=NOW)
         assert [""] == await window(store, theirs.id)
         assert (await store.load(wish(mine.id))).window[0].quote is None
 
@@ -172,7 +172,7 @@ class EditContract:
         await _said(store, theirs.id)
 
         assert not await _edit(store, mine.id, "m1", "second")
-        assert not await store.delete(mine.id, "m1", now_ms=NOW)
+        assert not await store.delete(mine.id, "m1", by=key(), now_ms=NOW)
         assert ["first"] == await window(store, theirs.id)
 
     async def test_what_is_not_there_is_not_changed(self, store: Store) -> None:
@@ -182,11 +182,11 @@ class EditContract:
 
         for scope_id, message in ((scope.id, "m2"), (other.id, "m1"), (404, "m1"), (scope.id, "%"), (scope.id, "m_")):
             assert not await _edit(store, scope_id, message, "x")
-            assert not await store.delete(scope_id, message, now_ms=NOW)
+            assert not await store.delete(scope_id, message, by=key(), now_ms=NOW)
         assert ["first"] == await window(store, scope.id)
 
-        assert await store.delete(scope.id, "m1", now_ms=NOW)
-        assert not await store.delete(scope.id, "m1", now_ms=NOW)
+        assert await store.delete(scope.id, "m1", by=key(), now_ms=NOW)
+        assert not await store.delete(scope.id, "m1", by=key(), now_ms=NOW)
         assert not await _edit(store, scope.id, "m1", "back again")
         assert [""] == await window(store, scope.id)
 
@@ -194,7 +194,7 @@ class EditContract:
         """A late repeat finds the tombstone (redis/agent-memory-server#184)."""
         scope = await opened(store)
         await _said(store, scope.id)
-        await store.delete(scope.id, "m1", now_ms=NOW)
+        await store.delete(scope.id, "m1", by=key(), now_ms=NOW)
 
         again = await _said(store, scope.id)
 
@@ -218,7 +218,7 @@ async def _edit(
     low_value: bool = False,
     now_ms: int = NOW,
 ) -> bool:
-    return await store.edit(scope_id, message, text=text, tokens=tokens, low_value=low_value, now_ms=now_ms)
+    return await store.edit(scope_id, message, by=key(), text=text, tokens=tokens, low_value=low_value, now_ms=now_ms)
 
 
 class ObservedContract:
@@ -285,11 +285,11 @@ class ObservedContract:
         assert await _edit(store, scope.id, "m1", "changed", tokens=9)
         assert await _edit(store, scope.id, "m1", "changed", tokens=9)
         edited = (await store.load(wish(scope.id, observed=9))).observed[0]
-        assert await store.delete(scope.id, "m1", now_ms=NOW)
+        assert await store.delete(scope.id, "m1", by=key(), now_ms=NOW)
 
         assert ("changed", 2, 9) == (edited.text, edited.version, edited.tokens)
         assert ["two"] == [seen.text for seen in (await store.load(wish(scope.id, observed=9))).observed]
-        assert not await store.delete(scope.id, "m1", now_ms=NOW)
+        assert not await store.delete(scope.id, "m1", by=key(), now_ms=NOW)
         assert "secret" not in repr(await column.sql("SELECT * FROM observed"))
 
     async def test_an_unknown_scope_is_refused(self, store: Store) -> None:

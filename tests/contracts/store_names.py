@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memory.base import Store
+from memory.base import Quoted, Store
 from memory.errors import OtherKeys, ScopeMoved
 from memory.ids import Ids
 from memory.key import KEY_VERSION, Scope, scope_of
@@ -243,8 +243,49 @@ class RoomMoveContract:
         await store.move_room("web", "old", "new", now_ms=NOW)
         other = await opened(store, room="new", agent="other", **GROUP)
 
-        known = await store.edit(other.id, "m", text="mended", tokens=1, low_value=False, now_ms=NOW)
+        by = key(room="new", agent="other", **GROUP)
+        known = await store.edit(other.id, "m", by=by, text="mended", tokens=1, low_value=False, now_ms=NOW)
 
         assert (True, ["mended"]) == (known, await window(store, old.id))
-        assert await store.delete(other.id, "m", now_ms=NOW)
+        assert await store.delete(other.id, "m", by=by, now_ms=NOW)
         assert [""] == await window(store, old.id)
+
+    async def test_an_id_given_anew_after_a_move_is_another_message(self, store: Store) -> None:
+        """A platform that counts a new room's messages from one gives Bob's number to Ann: her edits and deletions change
+        nothing of his, be it asked, overheard or quoted."""
+        scope = await opened(store, room="old", thread="t", **GROUP)
+        there = {"room": "old", "thread": "t", **GROUP}
+        bob = key(user="bob", **there)
+        quote = Quoted(name="Bob", text="Bob's")
+        await put(store, scope.id, said("Bob's", 1, key=bob, platform_message_id="7"), turn_id=1)
+        await put(store, scope.id, said("so", 2, key=key(**there), reply_to="7", quote=quote), turn_id=2)
+        await store.observe(
+            scope.id,
+            bob,
+            event_id=3,
+            text="旁白",
+            speaker_name="Bob",
+            tokens=1,
+            now_ms=NOW,
+            keep=5,
+            platform_message_id="8",
+        )
+        await store.move_room("web", "old", "old-new", now_ms=NOW)
+        ann = key(user="ann", room="old-new", thread="t", **GROUP)
+        await put(store, scope.id, said("Ann's", 4, key=ann, platform_message_id="7"), turn_id=4)
+
+        known = [
+            await store.edit(scope.id, name, by=ann, text="mended", tokens=1, low_value=False, now_ms=NOW)
+            for name in "78"
+        ]
+        loaded = await store.load(wish(scope.id, observed=5))
+
+        assert [True, False] == known
+        assert ["Bob's", "so", "mended"] == texts(loaded.window)
+        assert quote == loaded.window[1].quote
+        assert ["旁白"] == texts(loaded.observed)
+        assert [True, False] == [await store.delete(scope.id, name, by=ann, now_ms=NOW) for name in "78"]
+        loaded = await store.load(wish(scope.id, observed=5))
+        assert ["Bob's", "so", ""] == texts(loaded.window)
+        assert quote == loaded.window[1].quote
+        assert ["旁白"] == texts(loaded.observed)

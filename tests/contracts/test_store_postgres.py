@@ -288,7 +288,7 @@ class TestConcurrency:
 
             async def edits() -> None:
                 for n in range(1, 30):
-                    await store.edit(scope.id, "p", text=f"v{n}", tokens=1, low_value=False, now_ms=NOW + n)
+                    await store.edit(scope.id, "p", by=key(), text=f"v{n}", tokens=1, low_value=False, now_ms=NOW + n)
 
             async def turns() -> list[tuple[int | None, str]]:
                 seen = []

@@ -18,7 +18,7 @@ from memory.ids import Ids
 from memory.stores.postgres import PostgresStore
 from memory.stores.redis import REST_S, TAIL, WORTH, RedisCache
 from tests.contracts.columns import PostgresColumn
-from tests.contracts.store import NOW, opened, put, replied, rule, said, talk, texts, wish
+from tests.contracts.store import NOW, key, opened, put, replied, rule, said, talk, texts, wish
 from tests.services import Valkey, running_valkey
 
 PAGE = 30
@@ -153,9 +153,9 @@ class TestWindow:
             await both(one, store, scope.id)
             await both(two, store, scope.id)
 
-            await one.edit(scope.id, "p2", text="edited", tokens=1, low_value=False, now_ms=NOW)
+            await one.edit(scope.id, "p2", by=key(), text="edited", tokens=1, low_value=False, now_ms=NOW)
             assert "edited" in texts((await both(two, store, scope.id)).window)
-            await two.delete(scope.id, "p2", now_ms=NOW)
+            await two.delete(scope.id, "p2", by=key(), now_ms=NOW)
             assert "edited" not in texts((await both(one, store, scope.id)).window)
             await one.end_session(scope.id, now_ms=NOW)
             assert () == (await both(two, store, scope.id)).window
@@ -170,7 +170,7 @@ class TestWindow:
         async with cache_of(store, redis_url) as cache:
             await both(cache, store, scope.id)
 
-            await store.edit(scope.id, "p", text="new", tokens=1, low_value=False, now_ms=NOW)
+            await store.edit(scope.id, "p", by=key(), text="new", tokens=1, low_value=False, now_ms=NOW)
 
             assert "new" == (await both(cache, store, scope.id)).window[0].text
 
@@ -183,7 +183,7 @@ class TestWindow:
             await both(cache, store, scope.id)
             assert any(b"very private" in value for value in await _values(client))
 
-            await cache.delete(scope.id, "p", now_ms=NOW)
+            await cache.delete(scope.id, "p", by=key(), now_ms=NOW)
 
             assert [] == await _values(client)
 
@@ -291,7 +291,7 @@ class TestTrouble:
             with caplog.at_level(logging.WARNING, "memory.stores.redis"):
                 for _ in range(20):
                     await both(cache, store, scope_id)
-                assert await cache.delete(scope_id, "nothing", now_ms=NOW) is False
+                assert await cache.delete(scope_id, "nothing", by=key(), now_ms=NOW) is False
             assert 1 == len(caplog.records)
 
             os.kill(own_redis.process.pid, signal.SIGCONT)
@@ -413,9 +413,9 @@ async def _something(chance: random.Random, store: RedisCache | PostgresStore, s
             await store.append(scope_id, [replied(f"a{n}", n)], turn_id=n, session=session, now_ms=NOW, fence=1)
         case "edit":
             name = f"p{chance.randrange(25)}"
-            await store.edit(scope_id, name, text=f"edited {n}", tokens=1, low_value=False, now_ms=NOW)
+            await store.edit(scope_id, name, by=key(), text=f"edited {n}", tokens=1, low_value=False, now_ms=NOW)
         case "delete":
-            await store.delete(scope_id, f"p{chance.randrange(25)}", now_ms=NOW)
+            await store.delete(scope_id, f"p{chance.randrange(25)}", by=key(), now_ms=NOW)
         case _:
             await store.end_session(scope_id, now_ms=NOW)
 

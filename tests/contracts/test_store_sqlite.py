@@ -82,8 +82,8 @@ async def test_the_work_of_a_turn_does_not_grow_with_history(store: SqliteStore,
     await put(store, scope.id, replied("reply", 9), turn_id=9)
     await store.turn_messages(wish(scope.id).owner, 9)
     turn_steps, steps = steps, 0
-    await store.edit(scope.id, "m", text="mended", tokens=1, low_value=False, now_ms=NOW)
-    await store.delete(scope.id, "m", now_ms=NOW)
+    await store.edit(scope.id, "m", by=key(), text="mended", tokens=1, low_value=False, now_ms=NOW)
+    await store.delete(scope.id, "m", by=key(), now_ms=NOW)
     change_steps, steps = steps, 0
     other = await store.open_scope(scope_of(key(agent="other"), mode="conversation"), now_ms=NOW, agent_change="carry")
     carried = (await store.load(wish(other.id))).carried
@@ -315,7 +315,7 @@ class TestFile:
         """Gone is gone, also from the pages that nobody uses any more."""
         scope = await opened(store)
         await put(store, scope.id, said("geheimes Wort " * 500, 1, platform_message_id="m"), turn_id=1)
-        await store.delete(scope.id, "m", now_ms=NOW)
+        await store.delete(scope.id, "m", by=key(), now_ms=NOW)
         other = sqlite3.connect(path)
         other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         other.close()
