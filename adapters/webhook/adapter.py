@@ -15,6 +15,7 @@ from aiohttp import web
 from standardwebhooks.webhooks import Webhook
 
 from adapters.base import TERMINAL, Address, Capabilities, Intake, Receipt, StreamEvent, TurnView
+from adapters.bodies import body_of
 from adapters.errors import AdapterFault
 from adapters.problems import Problem, unavailable
 from adapters.sse import CLOSING, follow
@@ -119,17 +120,7 @@ class WebhookAdapter:
         return verify_signature(self._verifiers, raw, headers=lambda name: request.headers.getall(name, [])), raw
 
     async def _body(self, request: web.Request) -> bytes:
-        """Return the body, held to `body_bytes` and `body_s`."""
-        limit, announced = self._settings.body_bytes, request.content_length
-        if announced is None:
-            request = request.clone(client_max_size=limit)  # counted as it comes; an announced length can't be exceeded
-        elif announced > limit:
-            raise web.HTTPRequestEntityTooLarge(max_size=limit, actual_size=announced)
-        try:
-            async with asyncio.timeout(self._settings.body_s):
-                return await request.read()
-        except TimeoutError as exc:
-            raise Problem(408, "slow_body", f"the body did not arrive within {self._settings.body_s:g} s") from exc
+        return await body_of(request, limit=self._settings.body_bytes, seconds=self._settings.body_s)
 
     async def _settled(self, request: web.Request, intake: Intake, view: TurnView) -> TurnView:
         """Return the turn once it has ended, or as it stands after `sync_s`, or when the server closes."""

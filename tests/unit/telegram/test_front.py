@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -70,6 +71,23 @@ async def test_an_update_that_cannot_be_read_is_acknowledged(there: World, body:
 
 async def test_a_body_too_large_is_refused(there: World) -> None:
     assert 413 == (await post(there, b" " * 5000))[0]
+
+
+async def test_a_body_too_slow_is_given_up(there: World) -> None:
+    """And one of no announced length is counted as it comes."""
+
+    async def trickling() -> AsyncIterator[bytes]:
+        yield b'{"update_id":'
+        await asyncio.Event().wait()
+
+    async def endless() -> AsyncIterator[bytes]:
+        while True:
+            yield b" " * 1000
+
+    async with aiohttp.ClientSession() as client:
+        for body, status in ((trickling(), 408), (endless(), 413)):
+            async with client.post(there.url, data=body, headers={HEADER: SECRET}) as answer:
+                assert status == answer.status
 
 
 async def test_what_cannot_be_stored_is_not_acknowledged(there: World) -> None:
