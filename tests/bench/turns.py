@@ -22,7 +22,7 @@ import aiohttp
 import msgspec
 from standardwebhooks import Webhook
 
-from tests.scenarios.world import SECRET, Gateway, environ, model_server, write_config
+from tests.scenarios.world import ROOT, SECRET, Gateway, environ, model_server, write_config
 from tests.services import running_postgres, running_valkey
 
 IN_FLIGHT = (1, 50, 200)
@@ -56,7 +56,7 @@ async def _measure() -> list[Figure]:
     with running_postgres() as postgres, running_valkey() as valkey:
         folder = Path(tempfile.mkdtemp(prefix="clew-bench-"))
         async with model_server(lambda prompt: "Order 8821 left on Tuesday.") as model:
-            async with bare(model.url) as (url, pid):
+            async with started("tests.bench.bare", model.url, SECRET) as (url, pid):
                 figures += await loads("bare aiohttp handler", url, pid)
             for subject, storage in {
                 "clew, SQLite": None,
@@ -70,9 +70,10 @@ async def _measure() -> list[Figure]:
 
 
 @asynccontextmanager
-async def bare(model_url: str) -> AsyncIterator[tuple[str, int]]:
+async def started(module: str, *arguments: str) -> AsyncIterator[tuple[str, int]]:
+    """Run a module that prints its port; give its URL and process id."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.bench.bare", model_url, SECRET, stdout=asyncio.subprocess.PIPE
+        sys.executable, "-m", module, *arguments, cwd=ROOT, env=environ(), stdout=asyncio.subprocess.PIPE
     )
     try:
         assert process.stdout is not None
@@ -123,18 +124,27 @@ async def load(
             times.append((time.perf_counter() - started) * 1000)
             lost += "reply" not in answer
 
-    cpu, started = cpu_s(pid), time.perf_counter()
+    cpu, began = cpu_s(pid), time.perf_counter()
     async with asyncio.TaskGroup() as tasks:
         for _ in range(in_flight):
             tasks.create_task(sender())
-    seconds = time.perf_counter() - started
+    return figure(
+        subject, in_flight, times, seconds=time.perf_counter() - began, cpu=cpu_s(pid) - cpu, pid=pid, lost=lost
+    )
+
+
+def figure(
+    subject: str, in_flight: int, times: list[float], *, seconds: float, cpu: float, pid: int, lost: int
+) -> Figure:
+    """Return the figure of a load of turns that took `times` (ms) each, and `seconds` and `cpu` seconds in all."""
+    turns = len(times)
     return Figure(
         subject=subject,
         in_flight=in_flight,
         per_s=turns / seconds,
         p50_ms=statistics.median(times),
         p99_ms=statistics.quantiles(times, n=100)[98],
-        cpu_ms=(cpu_s(pid) - cpu) * 1000 / turns,
+        cpu_ms=cpu * 1000 / turns,
         rss_mb=rss_mb(pid),
         lost=lost,
     )

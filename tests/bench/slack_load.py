@@ -1,0 +1,141 @@
+"""The load of the Slack benchmark: signed mentions, and the sink that is platform and model at once and sees the answers come."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import re
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import aiohttp
+import msgspec
+from aiohttp import web
+
+from tests.bench.turns import Figure, cpu_s, figure
+
+BOT_TOKEN, SIGNING_SECRET, CHANNEL = "xoxb-bench", "bench-s3cr3t", "acme-{}"
+CHANNELS, ROOMS, PEOPLE = 20, 20, 10
+"""Workspaces, threads of each, people of each: so many that no limit of Slack's is met (300 messages a minute in a workspace, one
+a second in a channel), and no two turns of one thread are under way."""
+
+WAIT_S = 60.0
+_ID = re.compile(r"order-(\d+-\d+)")
+
+
+@dataclass(slots=True)
+class Sink:
+    """Platform and model. `awaited` is set when the answer to a message has come."""
+
+    url: str = ""
+    awaited: dict[str, asyncio.Event] = field(default_factory=dict)
+    _posts: int = 0
+
+    async def complete(self, request: web.Request) -> web.StreamResponse:
+        asked = _ID.findall(msgspec.json.decode(await request.read())["messages"][-1]["content"])[-1]
+        parts = [f"**Order** order-{asked} left on Tuesday; ", "it arrives ", "on Friday. 预计周五送达。"]
+        chunks = [{"delta": {"content": part}, "finish_reason": None} for part in parts]
+        chunks.append({"delta": {}, "finish_reason": "stop"})
+        body = b"".join(
+            b"data: " + msgspec.json.encode({"choices": [chunk | {"index": 0}]}) + b"\n\n" for chunk in chunks
+        )
+        return web.Response(body=body + b"data: [DONE]\n\n", content_type="text/event-stream")
+
+    async def posted(self, request: web.Request) -> web.Response:
+        text = msgspec.json.decode(await request.read())["text"]
+        self._posts += 1
+        if found := _ID.search(text):
+            self.awaited[found[1]].set()
+        return _ok({"ts": f"1700000000.{self._posts:06d}", "channel": "C1"})
+
+    async def called(self, request: web.Request) -> web.Response:
+        match request.match_info["method"]:
+            case "auth.test":
+                told = {"team_id": "T1", "user_id": "UBOT", "bot_id": "BBOT", "user": "clew", "team": "Acme"}
+            case "users.info":
+                told = {"user": {"id": "U1", "name": "ann", "profile": {"display_name": "Ann"}}}
+            case _:
+                told = {}
+        return _ok(told)
+
+
+def _ok(told: dict[str, object]) -> web.Response:
+    return web.Response(body=msgspec.json.encode({"ok": True, **told}), content_type="application/json")
+
+
+@asynccontextmanager
+async def sink() -> AsyncIterator[Sink]:
+    there = Sink()
+    app = web.Application()
+    app.router.add_post("/v1/chat/completions", there.complete)
+    app.router.add_post("/api/chat.postMessage", there.posted)
+    app.router.add_route("*", "/api/{method}", there.called)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    there.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    try:
+        yield there
+    finally:
+        await runner.cleanup()
+
+
+async def load(subject: str, there: Sink, url: str, pid: int, *, first: int, in_flight: int, turns: int) -> Figure:
+    """Send `turns` mentions, `in_flight` at a time, each in a thread that has none under way; `first` numbers them on. A turn
+    lasts from its event to the answer's arrival at the platform."""
+    numbers, times, lost = iter(range(first, first + turns)), list[float](), 0
+    cpu, began = cpu_s(pid), time.perf_counter()
+
+    async def sender(session: aiohttp.ClientSession) -> None:
+        nonlocal lost
+        for number in numbers:
+            id_ = f"{number}-{time.monotonic_ns()}"
+            came = there.awaited[id_] = asyncio.Event()
+            path, raw, headers = mention(number, id_)
+            sent = time.perf_counter()
+            async with session.post(f"{url}{path}", data=raw, headers=headers) as answer:
+                assert answer.status == 200, await answer.text()
+            try:
+                await asyncio.wait_for(came.wait(), WAIT_S)
+                times.append((time.perf_counter() - sent) * 1000)
+            except TimeoutError:
+                lost += 1
+            del there.awaited[id_]
+
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session, asyncio.TaskGroup() as tasks:
+        for _ in range(in_flight):
+            tasks.create_task(sender(session))
+    return figure(
+        subject, in_flight, times, seconds=time.perf_counter() - began, cpu=cpu_s(pid) - cpu, pid=pid, lost=lost
+    )
+
+
+def mention(number: int, id_: str) -> tuple[str, bytes, dict[str, str]]:
+    """Return path, body and headers of one mention in a thread that stands already."""
+    workspace, place = number % CHANNELS, number // CHANNELS
+    text, ts = f"<@UBOT> could you check whether order-{id_} has been shipped?", f"1700000001.{number:06d}"
+    inner = [{"type": "user", "user_id": "UBOT"}, {"type": "text", "text": text.removeprefix("<@UBOT>")}]
+    event = {
+        "type": "app_mention", "user": f"U{place % PEOPLE}", "team": "T1", "text": text, "ts": ts, "event_ts": ts,
+        "channel": f"C{workspace}X{place % ROOMS}", "thread_ts": "1600000000.000100", "parent_user_id": "U0",
+        "client_msg_id": "1f9d7ad8-5d2a-4b2e-8f0a-7b6e4a1c0001",
+        "blocks": [
+            {"type": "rich_text", "block_id": "b1", "elements": [{"type": "rich_text_section", "elements": inner}]}
+        ],
+    }  # fmt: skip
+    body = {
+        "token": "t", "team_id": "T1", "api_app_id": "A1", "type": "event_callback", "event_id": f"Ev{id_}",
+        "event_time": 1700000001, "is_ext_shared_channel": False, "event_context": "4-e", "event": event,
+        "authorizations": [{"enterprise_id": None, "team_id": "T1", "user_id": "UBOT", "is_bot": True}],
+    }  # fmt: skip
+    raw, stamp = msgspec.json.encode(body), str(int(time.time()))
+    made = hmac.new(SIGNING_SECRET.encode(), b"v0:%s:%s" % (stamp.encode(), raw), hashlib.sha256).hexdigest()
+    headers = {
+        "content-type": "application/json",
+        "x-slack-request-timestamp": stamp,
+        "x-slack-signature": f"v0={made}",
+    }
+    return f"/channels/{CHANNEL.format(workspace)}", raw, headers
