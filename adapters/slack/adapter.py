@@ -1,6 +1,7 @@
 """A Slack workspace as a channel: opened and closed, events in over HTTP or a socket, names looked up, replies handed on.
 
-What a payload says is `parse`'s question, what becomes of a reply `posting`'s, what a failed call means `web`'s.
+Which kind of request comes is `bolt`'s question, what it says `parse`'s, what becomes of a reply `posting`'s, what a failed call
+means `web`'s.
 """
 
 from __future__ import annotations
@@ -9,21 +10,23 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 import aiohttp
 from aiohttp import web
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.base import Address, Call, Capabilities, Intake, MessageEvent, Rate, Receipt
+from adapters.base import Address, Call, Capabilities, InboundEvent, Intake, MessageEvent, Rate, Receipt
 from adapters.errors import AdapterFault, Refused, Unreachable
 from adapters.problems import Problem, unavailable
-from adapters.slack import parse, posting, render
+from adapters.slack import posting, render
 from adapters.slack.authors import Identity
+from adapters.slack.bolt import Dispatch, dispatcher
 from adapters.slack.front import verified
 from adapters.slack.names import Names, filled, ids_in, name_of
 from adapters.slack.parse import Ignored
 from adapters.slack.posting import Posting
-from adapters.slack.reading import Fields, string
+from adapters.slack.reading import string
 from adapters.slack.socket_mode import Socket
 from adapters.slack.web import client, translated
 from config.channels.slack import SlackSettings
@@ -50,7 +53,7 @@ class SlackAdapter:
         self._names = Names(self._ask_name, keep_s=settings.names_s, wait_s=settings.names_wait_s)
         self._client: AsyncWebClient | None = None
         self._posting: Posting | None = None
-        self._taking: tuple[Intake, Identity] | None = None  # None: not open, or not yet
+        self._dispatch: Dispatch | None = None  # None: not open, or not yet
         self._socket: Socket | None = None
 
     @asynccontextmanager
@@ -61,17 +64,20 @@ class SlackAdapter:
             self._posting = Posting(self._name, opened, status=settings.status_text if settings.status else None)
             try:
                 # Known before the first event, so that no acknowledgement waits for it (platform-facts 1.1).
-                self._taking = (intake, await self._identity(opened))
+                me, take = await self._identity(opened), partial(self._take, intake)
+                self._dispatch = dispatcher(self._name, settings=settings, client=opened, me=me, take=take)
                 if settings.mode == "socket":
-                    async with self._listening(opened, session):
+                    async with self._listening(opened, session, self._dispatch):
                         yield
                 else:
                     yield
             finally:
-                self._client = self._posting = self._taking = self._socket = None
+                self._client = self._posting = self._dispatch = self._socket = None
 
     @asynccontextmanager
-    async def _listening(self, opened: AsyncWebClient, session: aiohttp.ClientSession) -> AsyncIterator[None]:
+    async def _listening(
+        self, opened: AsyncWebClient, session: aiohttp.ClientSession, dispatch: Dispatch
+    ) -> AsyncIterator[None]:
         """Hold the socket. Inside, Slack has greeted us; a socket that is switched off later ends the channel."""
         token = self._settings.app_token
 
@@ -80,7 +86,7 @@ class SlackAdapter:
                 answer = await opened.apps_connections_open(app_token=token.get_secret_value() if token else "")
             return str(answer["url"])
 
-        socket = Socket(open_url=url, take=self._take, session=session, settings=self._settings)
+        socket = Socket(open_url=url, dispatch=dispatch, session=session, settings=self._settings)
         try:
             async with asyncio.TaskGroup() as tasks:
                 holding = tasks.create_task(socket.run(), name=f"socket {self._name}")
@@ -117,23 +123,12 @@ class SlackAdapter:
         payload = await verified(
             request, secrets=self._secrets, limit=self._settings.body_bytes, seconds=self._settings.body_s
         )
-        if payload.get("type") == "url_verification":
-            return web.Response(text=string(payload, "challenge"))
-        await self._take(payload)
-        return web.Response()
-
-    async def _take(self, payload: Fields) -> None:
-        """Store what a payload says; return once it is durable, or nothing for us. Raises what `Intake.accept` raises."""
-        if self._taking is None:
+        if self._dispatch is None:
             raise unavailable(f"channel {self._name!r} is being opened or closed", retry_after_s=_OPENING_S)
-        intake, me = self._taking
-        event = parse.parse(
-            payload,
-            channel=self._name,
-            me=me,
-            reply_in_thread=self._settings.reply_in_thread,
-            slash_prefix=self._settings.slash_prefix,
-        )
+        return await self._dispatch(payload)
+
+    async def _take(self, intake: Intake, event: InboundEvent | Ignored) -> None:
+        """Return once an event is durable, or nothing for us. Raises what `Intake.accept` raises."""
         match event:
             case Ignored(rule=rule):
                 level = logging.WARNING if rule in _WORTH_A_LOOK else logging.DEBUG

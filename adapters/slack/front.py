@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import Any
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -11,13 +12,12 @@ from aiohttp import web
 
 from adapters.bodies import body_of
 from adapters.problems import Problem
-from adapters.slack.reading import Fields
 from adapters.slack.signing import timestamp_of, verify
 
 _FORM = "application/x-www-form-urlencoded"
 
 
-async def verified(request: web.Request, *, secrets: Sequence[bytes], limit: int, seconds: float) -> Fields:
+async def verified(request: web.Request, *, secrets: Sequence[bytes], limit: int, seconds: float) -> dict[str, Any]:
     """Return the payload of a request that Slack signed: an event, or a form (slash commands, buttons).
 
     Raises `Problem`: 401 not signed by one of `secrets`, 408 slower than `seconds`, 413 larger than `limit`, 415 encoded, 400
@@ -31,7 +31,7 @@ async def verified(request: web.Request, *, secrets: Sequence[bytes], limit: int
     return _form(raw) if request.content_type == _FORM else decoded(raw)
 
 
-def decoded(raw: bytes | str) -> Fields:
+def decoded(raw: bytes | str) -> dict[str, Any]:
     """Return a JSON object. Raises a 400 `Problem` for anything else."""
     try:
         payload = msgspec.json.decode(raw)
@@ -42,7 +42,7 @@ def decoded(raw: bytes | str) -> Fields:
     return payload
 
 
-def _form(raw: bytes) -> Fields:
+def _form(raw: bytes) -> dict[str, Any]:
     """Return a form's fields: a slash command's own, or the JSON in `payload` that buttons and dialogs send."""
     try:
         fields = dict(parse_qsl(raw.decode(), keep_blank_values=True, max_num_fields=100, errors="strict"))

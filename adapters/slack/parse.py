@@ -1,4 +1,4 @@
-"""From one Slack payload to what the gateway understands, or to the reason why it is nothing for us. Pure.
+"""From one Slack event or slash command to what the gateway understands, or to the reason why it is nothing for us. Pure.
 
 Names are left out here: they are looked up after the platform has its acknowledgement (`names.py`).
 """
@@ -11,7 +11,6 @@ from typing import Literal, TypedDict
 import msgspec
 
 from adapters.base import DeleteEvent, EditEvent, InboundEvent, MessageEvent, MoveEvent, PresenceEvent, Quote, Sender
-from adapters.problems import Problem
 from adapters.slack.authors import Identity, author_of, meant_for, ourselves, person, require
 from adapters.slack.reading import Fields, is_shared, mapping, maps, mentions, said, shared_text, string
 from adapters.strict import digest
@@ -31,23 +30,13 @@ SPOKEN = ("", "bot_message", "file_share", "me_message", "thread_broadcast")
 _TS = re.compile(r"(\d{1,11})\.(\d{6})")
 
 
-def parse(
-    payload: Fields, *, channel: str, me: Identity, reply_in_thread: bool = True, slash_prefix: str = ""
-) -> InboundEvent | Ignored:
-    """Return the event that a payload of the Events API, or a slash command's form, stands for.
+def parse(payload: Fields, *, channel: str, me: Identity, reply_in_thread: bool = True) -> InboundEvent | Ignored:
+    """Return the event that a payload of the Events API stands for.
 
     Raises a 400 `Problem` for what can't come from Slack. With `reply_in_thread` a mention in the open channel is the root of
     a thread of its own, so that the follow-ups there share its memory.
     """
-    if "command" in payload:
-        return _slash(payload, channel=channel, me=me, prefix=slash_prefix)
-    if payload.get("type") == "app_rate_limited":
-        return Ignored("rate_limited")
-    if payload.get("type") != "event_callback":
-        return Ignored("interaction" if "trigger_id" in payload else "unused")
-    event = payload.get("event")
-    if not isinstance(event, dict):
-        raise Problem(400, "bad_event", "event: not an object", field="event")
+    event = mapping(payload, "event")
     if not meant_for(me, payload):
         return Ignored("other_installation")
     reader = _Reader(payload, event, channel=channel, me=me, reply_in_thread=reply_in_thread)
@@ -226,8 +215,11 @@ def milliseconds(ts: str) -> int | None:
     return int(match[1]) * 1000 + int(match[2]) // 1000 if match else None
 
 
-def _slash(form: Fields, *, channel: str, me: Identity, prefix: str) -> InboundEvent | Ignored:
-    """A slash command is its text, said to us; it can't be given in a thread."""
+def slash(form: Fields, *, channel: str, me: Identity, prefix: str = "") -> MessageEvent:
+    """Return what a slash command's form stands for: its text, said to us; it can't be given in a thread.
+
+    Raises a 400 `Problem` for what can't come from Slack.
+    """
     team, user, room = (string(form, name) for name in ("team_id", "user_id", "channel_id"))
     trigger = string(form, "trigger_id")
     require(team_id=team, user_id=user, channel_id=room, trigger_id=trigger)

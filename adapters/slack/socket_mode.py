@@ -14,6 +14,7 @@ import aiohttp
 
 from adapters.errors import AdapterFault, Throttled
 from adapters.problems import Problem
+from adapters.slack.bolt import Dispatch
 from adapters.slack.front import decoded
 from adapters.slack.reading import Fields, string
 from config.channels.slack import SlackSettings
@@ -26,19 +27,19 @@ _FIRST_WAIT_S = 0.5
 
 
 class Socket:
-    """Holds a connection for as long as `run` runs. `take` stores a payload; what it raises leaves the envelope
+    """Holds a connection for as long as `run` runs. `dispatch` answers a payload as over HTTP: a 5xx leaves the envelope
     unacknowledged, so that Slack sends it again."""
 
     def __init__(
         self,
         *,
         open_url: Callable[[], Awaitable[str]],
-        take: Callable[[Fields], Awaitable[None]],
+        dispatch: Dispatch,
         session: aiohttp.ClientSession,
         settings: SlackSettings,
     ) -> None:
         self._open_url = open_url
-        self._take = take
+        self._dispatch = dispatch
         self._session = session
         self._settings = settings
         self._greeted = asyncio.Event()
@@ -94,19 +95,11 @@ class Socket:
 
     async def _keep(self, socket: aiohttp.ClientWebSocketResponse, envelope: Fields) -> None:
         payload = envelope.get("payload")
-        try:
-            await self._take(payload if isinstance(payload, dict) else {})
-        except Problem as problem:
-            if problem.status >= 500:
-                logger.warning("envelope not acknowledged", exc_info=True)
-                return
-            logger.warning("envelope is malformed", exc_info=True)  # it will not be better the next time
-        except AdapterFault:
-            logger.warning("envelope not acknowledged", exc_info=True)
-            return
-        except Exception:
-            logger.exception("envelope not acknowledged")
-            return
+        status = (await self._dispatch(payload if isinstance(payload, dict) else {})).status
+        if status >= 500:
+            return  # not stored: it comes again
+        if status >= 400:
+            logger.warning("envelope is malformed")  # it will not be better the next time
         try:
             await socket.send_json({"envelope_id": string(envelope, "envelope_id")})
         except (aiohttp.ClientError, OSError):

@@ -91,8 +91,8 @@ async def refused_twice(there: World, clock: SteppedClock, mode: str) -> None:
     await there.platform.pusher.resting()
 
 
-async def test_a_fault_of_ours_is_no_acknowledgement_either(mode: str) -> None:
-    """Bolt answers 200 when a handler raises, and the event is gone (platform-facts 1.1)."""
+async def test_a_fault_of_ours_and_the_redelivery_make_exactly_one_turn(mode: str) -> None:
+    """Bolt by itself answers 200 when a handler raises, and the event is gone (platform-facts 1.1)."""
     clock = SteppedClock()
     async with world(mode=mode, clock=clock) as there:
         there.intake.bug = RuntimeError("a fault of ours")
@@ -103,6 +103,9 @@ async def test_a_fault_of_ours_is_no_acknowledgement_either(mode: str) -> None:
         await there.platform.settled()
 
         assert ["hi"] == texts(there)
+        assert ([503, 503, 200] if mode == "http" else [None, None, 200]) == [
+            one.status for one in there.app.deliveries
+        ]
 
 
 async def test_edits_and_deletions_arrive_as_such(mode: str) -> None:

@@ -1,17 +1,18 @@
-"""Every recorded payload goes through the parser to an outcome that has a name: the whole table, to be read.
+"""Every recorded payload goes through Bolt and the parser to an outcome that has a name: the whole table, to be read.
 
 `recorded` are production bodies, `bolt-python` the literals of the SDK's own tests; sources and licences beside them.
 """
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
-from adapters.problems import Problem
-from adapters.slack.parse import Ignored, parse
+from adapters.slack.parse import Ignored
 from tests.unit.slack.payloads import installation, outcome, recorded
+from tests.unit.slack.samples import dispatched
 
 RECORDED = {
     "actions-reactions-slack/mention": "message group thread mention T00FAKE00AA.U00FAKEUSER1: Test",
@@ -112,7 +113,7 @@ BOLT_PYTHON = {
     "events/test_self_events.event_body#2": "ignored: unused",
     "events/test_tokens_revoked.event_payload": "ignored: unused",
     "events/test_app_uninstalled.event_payload": "ignored: unused",
-    "events/event_body#2": "ignored: unused",
+    "events/event_body#2": "answered: challenge",
     "events/function_body": "ignored: unused",
     "events/wrong_id_function_body": "ignored: unused",
     "events/message_body": "message group T111.W111: Hello World!",
@@ -132,15 +133,15 @@ BOLT_PYTHON = {
     "interactivity/body": "ignored: interaction",
     "interactivity/block_actions_body": "ignored: interaction",
     "interactivity/body#2": "ignored: interaction",
-    "interactivity/body#3": "ignored: unused",
+    "interactivity/body#3": "ignored: interaction",
     "interactivity/build_valid_request.body": "ignored: interaction",
     "interactivity/body#4": "ignored: interaction",
-    "interactivity/body#5": "ignored: unused",
+    "interactivity/body#5": "ignored: interaction",
     "interactivity/body#6": "ignored: interaction",
     "interactivity/response_url_payload_body": "ignored: interaction",
     "interactivity/connect_channel_payload": "ignored: interaction",
     "interactivity/save_payload": "ignored: interaction",
-    "interactivity/test_block_action.body": "ignored: unused",
+    "interactivity/test_block_action.body": "ignored: interaction",
     "interactivity/slash_command_body": "command group mention T111.U111: /test hello",
     "interactivity/enterprise_no_channel_requests[0]": "ignored: interaction",
     "interactivity/no_enterprise_no_channel_requests[0]": "ignored: interaction",
@@ -163,27 +164,29 @@ SKELETONS = recorded("field-skeletons/events")
 
 
 @pytest.mark.parametrize(("folder", "expected"), [("recorded", RECORDED), ("bolt-python", BOLT_PYTHON)])
-def test_every_recorded_payload_has_a_named_outcome(folder: str, expected: dict[str, str]) -> None:
+async def test_every_recorded_payload_has_a_named_outcome(folder: str, expected: dict[str, str]) -> None:
     """None is missing from the table, none of the table is missing here."""
-    found = {name: _outcome(payload) for name, payload in recorded(folder).items()}
+    found = {name: await _outcome(payload) for name, payload in recorded(folder).items()}
 
     assert expected == found
 
 
 @pytest.mark.parametrize("name", SKELETONS)
-def test_every_known_event_is_read_field_by_field(name: str) -> None:
+async def test_every_known_event_is_read_field_by_field(name: str) -> None:
     """Slack's list of all fields an event may have, with blanks for values: nothing in it trips the parser."""
     payload = {**SKELETONS[name], "type": "event_callback", "authorizations": []}
 
-    assert _outcome(payload).startswith(("ignored: ", "refused: "))
+    assert (await _outcome(payload)).startswith(("ignored: ", "refused: "))
 
 
 @pytest.mark.parametrize("name", SKELETONS)
-def test_every_known_event_may_have_real_ids(name: str) -> None:
+async def test_every_known_event_may_have_real_ids(name: str) -> None:
     """With ids where ids stand: messages are read, everything else is ignored a rule."""
     payload = _with_ids({**SKELETONS[name], "type": "event_callback", "authorizations": []})
 
-    assert _outcome(payload).startswith(("ignored: ", "message ", "edit ", "deletion ", "presence ", "move ")), name
+    assert (await _outcome(payload)).startswith(
+        ("ignored: ", "message ", "edit ", "deletion ", "presence ", "move ")
+    ), name
 
 
 def _with_ids(value: Any) -> Any:
@@ -194,10 +197,14 @@ def _with_ids(value: Any) -> Any:
     return [_with_ids(one) for one in value] if isinstance(value, list) else value
 
 
-def _outcome(payload: dict[str, Any]) -> str:
-    try:
-        event = parse(payload, channel="acme", me=installation(payload))
-    except Problem as problem:
-        return f"refused: {problem}"
+async def _outcome(payload: dict[str, Any]) -> str:
+    taken, answer = await dispatched(payload, me=installation(payload))
+    if answer.status != 200:
+        assert not taken
+        return f"refused: {json.loads(answer.text or '')['detail']}"
+    if payload.get("type") == "url_verification":
+        assert not taken
+        return f"answered: {', '.join(json.loads(answer.text or ''))}"
+    (event,) = taken
     assert isinstance(event, Ignored) or event.channel == "acme"
     return outcome(event)
