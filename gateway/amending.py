@@ -6,7 +6,7 @@ them after it has begun; whoever applies one looks at its message after the edit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -31,14 +31,23 @@ def amended(route: Route, about: Sequence[Event]) -> Route | None:
     among other messages becomes none (NousResearch/hermes-agent#81183 shows what comes of edited commands).
     """
     message = route.event
-    for event in about:
-        try:
-            said = decode(event.body).event
-        except msgspec.DecodeError:
-            continue  # it has ended `unreadable`, in sight
+    for said in _read(about):
         match said:
             case DeleteEvent():
                 return None
             case EditEvent(text=text) if isinstance(message, MessageEvent):
                 message = msgspec.structs.replace(message, text=text)
     return route if message is route.event else msgspec.structs.replace(route, event=message)
+
+
+def last_edit(about: Sequence[Event]) -> EditEvent | None:
+    """Return the last edit of what was said about a message, oldest first; None: there is none."""
+    return next((said for said in reversed(list(_read(about))) if isinstance(said, EditEvent)), None)
+
+
+def _read(about: Sequence[Event]) -> Iterator[InboundEvent]:
+    for event in about:
+        try:
+            yield decode(event.body).event
+        except msgspec.DecodeError:
+            continue  # it has ended `unreadable`, in sight

@@ -322,6 +322,7 @@ async def run(
             settled=intake.settled,
             ended=ended,
             retry_s=settings.queue.poll_s,
+            look_s=settings.queue.lease_s,
         )
         delivery = Delivery(
             queues,
@@ -378,6 +379,7 @@ async def run(
                 tasks.create_task(follow_settings(tasks), name="settings"),
                 tasks.create_task(retention.run(), name="retention"),
                 tasks.create_task(control.run(), name="edits"),
+                tasks.create_task(control.follow(), name="what others left"),
                 tasks.create_task(rooms.follow(), name="moved rooms"),
             ]
             answering = tasks.create_task(lanes.run(), name="lanes")

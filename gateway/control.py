@@ -15,12 +15,13 @@ import msgspec
 
 from adapters.base import DeleteEvent, EditEvent, InboundEvent, MessageEvent, MoveEvent, PresenceEvent
 from config.loader import Configuration
-from gateway.amending import DELETED, amended
+from gateway.amending import DELETED, amended, last_edit
 from gateway.commands import parse_command
 from gateway.errors import StoreBusy
 from gateway.inbox.base import Event, Inbox, Outcome
 from gateway.lanes import Lanes
 from gateway.naming import Naming
+from gateway.notices import notice
 from gateway.people import People
 from gateway.presence import Presence
 from gateway.routing import UNREADABLE, Route, decode, place_of
@@ -57,9 +58,10 @@ class Control:
         settled: Callable[[Sequence[Event], str | None], None],
         ended: Callable[[str, str, str], None],
         retry_s: float,
+        look_s: float,
     ) -> None:
         """`moved` carries a room over to another id: (channel, former, present). A store that is away is asked again after
-        `retry_s`."""
+        `retry_s`; `look_s` is the time between two looks for what instances left that are gone."""
         self._inbox = inbox
         self._memory = memory
         self._people = people
@@ -71,36 +73,48 @@ class Control:
         self._settled = settled
         self._ended = ended
         self._retry_s = retry_s
+        self._look_s = look_s
         self._later: dict[int, Event] = {}
+        self._met: set[int] = set()  # of these: whose message had begun
         self._wake = asyncio.Event()
 
     async def act(self, event: Event) -> None:
         """Apply one stored control event and give it its terminal state; or keep it for `run`, where its message is between
         inbox and memory. Applying it again does no harm.
 
-        Raises `StoreBusy` and `memory.errors.MemoryFault`: the event is not applied yet then."""
-        outcome: Outcome | None
+        Raises `StoreBusy` and `memory.errors.StoreUnavailable`: the event is kept for `run` then, too."""
         try:
-            route = decode(event.body)
-        except msgspec.DecodeError:
-            logger.exception("control event can't be read", extra={"turn": event.id, "channel": event.channel})
-            outcome = UNREADABLE
-        else:
-            outcome = await self._outcome(event, route)
-        if outcome is None:
-            self._later[event.id] = event
-            self._wake.set()
-            return
+            outcome = await self._apply(event)
+            if outcome is None:
+                self._met.add(event.id)
+                self._keep(event)
+                return
+            await self._inbox.finish([event.id], outcome, lane=event.lane, fence=None)
+            stored = await self._inbox.event(event.id)
+        except (StoreBusy, StoreUnavailable):
+            self._keep(event)
+            raise
         self._later.pop(event.id, None)
-        await self._inbox.finish([event.id], outcome, lane=event.lane, fence=None)
-        stored = await self._inbox.event(event.id)
+        self._met.discard(event.id)
         if stored is not None:
             self._settled([stored], None)
 
     async def recover(self) -> None:
-        """Apply what a process that is gone has accepted and not applied."""
+        """Apply what processes that are gone have accepted and not applied. Raises `StoreBusy`."""
         for event in await self._inbox.controls():
-            await self.act(event)
+            try:
+                await self.act(event)
+            except (StoreBusy, StoreUnavailable):
+                logger.warning("not applied yet", exc_info=True, extra={"turn": event.id, "channel": event.channel})
+
+    async def follow(self) -> None:
+        """Recover now and then, for ever: other instances go while this one runs."""
+        while True:
+            await asyncio.sleep(self._look_s)
+            try:
+                await self.recover()
+            except StoreBusy:
+                logger.warning("what others left not looked up", exc_info=True)
 
     async def run(self) -> None:
         """Apply what had to wait, as turns go on, for as long as the gateway runs. What is left at its end, `recover` of the
@@ -117,6 +131,26 @@ class Control:
             except (StoreBusy, StoreUnavailable):
                 logger.warning("edits wait for the store", exc_info=True)
                 await asyncio.sleep(self._retry_s)  # nothing tells when it is back
+
+    def _keep(self, event: Event) -> None:
+        if len(self._later) < MOST_LATER:
+            self._later[event.id] = event
+            self._wake.set()
+
+    async def _apply(self, event: Event) -> Outcome | None:
+        """Apply the event. One that can't be applied ends in sight: it must keep neither the others nor the next start."""
+        extra = {"turn": event.id, "channel": event.channel}
+        try:
+            return await self._outcome(event, decode(event.body))
+        except (StoreBusy, StoreUnavailable):
+            raise
+        except msgspec.DecodeError:
+            logger.exception("control event can't be read", extra=extra)
+            return UNREADABLE
+        except Exception as exc:
+            logger.exception("control event can't be applied", extra=extra)
+            text = notice("not_applied", "en")
+            return Outcome(state="dead", code="not_applied", message=text, reason=type(exc).__name__)
 
     async def _outcome(self, event: Event, route: Route) -> Outcome | None:
         match route.event:
@@ -146,17 +180,33 @@ class Control:
         return _applied(route.rule, known=True)
 
     async def _edit(self, event: Event, route: Route, edit: EditEvent) -> Outcome | None:
-        edit = await self._naming.edited(edit)
         pending = await self._pending(event)
-        known = await self._memory.edit(
-            route.memory_scope(),
-            edit.message_id,
-            by=route.conversation_key(),
-            text=edit.text,
-            agent_change=self._agent_change(edit),
-        )
+        known = await self._mend(event, route, edit)
         begun = any(message.state == "running" for message in pending)
         return self._amendment(event, "edit", known=known, begun=begun, waiting=bool(pending))
+
+    async def _mend(self, event: Event, route: Route, edit: EditEvent) -> bool:
+        """Give the message its last edit's text; whether memory knows it. `edit` may have waited, or its names may have: the
+        last one stored counts, and is looked for again when the text is written, as another may write at the same time."""
+        known, written, last = False, None, await self._last_edit(event) or edit
+        while last != written:
+            written, named = last, await self._naming.edited(last)
+            known = await self._memory.edit(
+                route.memory_scope(),
+                edit.message_id,
+                by=route.conversation_key(),
+                text=named.text,
+                agent_change=self._agent_change(edit),
+            )
+            last = await self._last_edit(event) or edit
+        return known
+
+    async def _last_edit(self, event: Event) -> EditEvent | None:
+        return last_edit(await self._about(event))
+
+    async def _about(self, event: Event) -> list[Event]:
+        """Return what was said of the event's message so far."""
+        return await self._inbox.amendments([event.subject]) if event.subject is not None else []
 
     async def _delete(self, event: Event, route: Route, deletion: DeleteEvent) -> Outcome | None:
         pending = await self._pending(event)
@@ -174,7 +224,7 @@ class Control:
 
     def _amendment(self, event: Event, rule: str, *, known: bool, begun: bool, waiting: bool) -> Outcome | None:
         """Return how an edit or deletion ends; None: it waits, as its message has begun and memory does not know it yet."""
-        met_before = event.id in self._later
+        met_before = event.id in self._met
         if begun and not known and (met_before or len(self._later) < MOST_LATER):
             return None
         return _applied(rule, known=known or waiting or met_before)
@@ -218,11 +268,7 @@ class Control:
         if settings is None:
             return Outcome(state="ignored", rule="channel_removed")
         kind = configuration.settings.channels[message.channel].kind
-        about = await self._inbox.amendments([event.subject]) if event.subject is not None else []
-        now = amended(route, about)
-        if now is None or not isinstance(now.event, MessageEvent):
-            return DELETED
-        message = await self._naming.named(now.event)
+        message = await self._naming.named(message)
         said = Incoming(
             key=route.conversation_key(),
             event_id=event.id,
@@ -232,6 +278,14 @@ class Control:
             platform_message_id=message.message_id,
         )
         await self._memory.observe(route.memory_scope(), said, agent_change=settings.agent_change)
+        # Looked for once it is stored: what is said of it later finds it there.
+        about = await self._about(event)
+        if amended(route, about) is None:
+            by, change = route.conversation_key(), settings.agent_change
+            await self._memory.delete(route.memory_scope(), message.message_id, by=by, agent_change=change)
+            return DELETED
+        if (edit := last_edit(about)) is not None:
+            await self._mend(event, route, edit)
         return Outcome(state="observed", rule=route.rule)
 
 

@@ -51,6 +51,10 @@ NOTICES: dict[str, dict[Language, str]] = {
         "en": "Your message was stored by another release and can't be read any more. An administrator can see it.",
         "zh": "您的消息由其他版本保存，现在无法读取。管理员可以看到。",
     },
+    "not_applied": {
+        "en": "This could not be carried out. An administrator can see why.",
+        "zh": "这个操作没能完成，管理员可以看到原因。",
+    },
     "too_long": {
         "en": "Your message has {chars} characters; at most {limit} can be taken. Please send it in parts.",
         "zh": "您的消息有 {chars} 个字符，最多只能接收 {limit} 个。请分几次发送。",
