@@ -1,17 +1,20 @@
-"""A gateway that dies by SIGKILL at one exact step: `python -m tests.scenarios.kill_at CONFIG VERB before|after`.
+"""A gateway that dies by SIGKILL at one exact step: `python -m tests.scenarios.kill_at CONFIG [VERB before|after]`.
 
 The process is the real one, down to the database; only the object through which it reaches its storage counts the calls of
-one verb and, at the first, kills the process before the call is made or after it has returned.
+one verb and, at the first, kills the process before the call is made or after it has returned. Without a verb it lives until
+one is named while it runs: `armed(gateway, "queues.accept", "before")`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,40 +23,68 @@ from config.settings import Settings
 from gateway import logs
 from gateway.app import Storage, open_storage, run
 from memory.ids import Ids
+from tests.scenarios.world import Gateway
+
+
+@dataclass
+class Aim:
+    """The step at which to die; none until `verb` is named (`store.append`)."""
+
+    verb: str = ""
+    when: str = ""
 
 
 class Deadly:
-    """Passes everything on to `inner`, and kills the process at `verb`."""
+    """Passes everything on to `inner`, the `part` of the storage, and kills the process where the aim says."""
 
-    def __init__(self, inner: Any, verb: str, when: str) -> None:
-        self._inner, self._verb, self._when = inner, verb, when
+    def __init__(self, inner: Any, part: str, aim: Aim) -> None:
+        self._inner, self._part, self._aim = inner, part, aim
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._inner, name)
-        if name != self._verb:
+        if not inspect.iscoroutinefunction(found):
             return found
 
         async def deadly(*args: Any, **more: Any) -> Any:
-            if self._when == "before":
+            if (self._aim.verb, self._aim.when) == (f"{self._part}.{name}", "before"):
                 os.kill(os.getpid(), signal.SIGKILL)
             result = await found(*args, **more)
-            if result or name not in ("due", "claim"):  # an empty look at the queue is not the step that is meant
+            empty = name in ("due", "claim") and not result  # a look at an empty queue is not the step that is meant
+            if self._aim.verb == f"{self._part}.{name}" and not empty:
                 os.kill(os.getpid(), signal.SIGKILL)
             return result
 
         return deadly
 
 
-async def main(config: Path, verb: str, when: str) -> None:
+def _told(config: Path) -> Path:
+    return config.with_suffix(".aim")
+
+
+async def armed(gateway: Gateway, verb: str, when: str) -> None:
+    """Let a process that runs die at its next such step."""
+    _told(gateway.config).write_text(f"{verb} {when}", "utf-8")
+    seen = len(gateway.log)
+    gateway.tell(signal.SIGUSR1)
+    await gateway.logged("armed", after=seen)
+
+
+async def main(config: Path, verb: str = "", when: str = "") -> None:
     configuration = load(config, os.environ)
     mask = logs.configure("info")
+    aim = Aim(verb, when)
+
+    def arm() -> None:
+        aim.verb, aim.when = _told(config).read_text("utf-8").split()
+        print("armed", file=sys.stderr, flush=True)
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, arm)
 
     @asynccontextmanager
     async def opened(settings: Settings, *, ids: Ids) -> AsyncIterator[Storage]:
-        part, _, name = verb.partition(".")
         async with open_storage(settings, ids=ids) as storage:
-            store = Deadly(storage.store, name, when) if part == "store" else storage.store
-            queues = Deadly(storage.queues, name, when) if part == "queues" else storage.queues
+            store: Any = Deadly(storage.store, "store", aim)
+            queues: Any = Deadly(storage.queues, "queues", aim)
             yield Storage(store=store, queues=queues)
 
     await run(
@@ -68,4 +99,4 @@ async def main(config: Path, verb: str, when: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), sys.argv[2], sys.argv[3]))
+    asyncio.run(main(Path(sys.argv[1]), *sys.argv[2:]))

@@ -205,6 +205,10 @@ class Gateway:
         return code
 
     @property
+    def alive(self) -> bool:
+        return self._process is not None and self._process.returncode is None
+
+    @property
     def pid(self) -> int:
         assert self._process is not None
         return self._process.pid
