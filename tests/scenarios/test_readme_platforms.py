@@ -1,0 +1,125 @@
+"""The Slack page and the Telegram page, followed as a newcomer would, with a local platform in the real one's place.
+
+Settings and commands are taken from the pages. Only what says where things are is added: the platform, the port, the file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.emulators.slack.server import slack
+from tests.emulators.telegram.emulator import telegram
+from tests.scenarios.world import ROOT, command, gateway
+
+SLACK = (ROOT / "adapters" / "slack" / "README.md").read_text("utf-8")
+TELEGRAM = (ROOT / "adapters" / "telegram" / "README.md").read_text("utf-8")
+
+
+def settings_of(page: str, folder: Path, *, api_url: str) -> Path:
+    """Write the page's settings, its room's beneath them, as `my.yaml`."""
+    channel, room = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    place = f"server: {{port: 0}}\nstorage: sqlite:///{folder}/clew.db\n"
+    path = folder / "my.yaml"
+    path.write_text(f"{place}{channel}    api_url: {api_url}\n{room}", "utf-8")
+    return path
+
+
+def commands_of(page: str) -> list[list[str]]:
+    """Return the arguments of every `python -m gateway …` that the page names."""
+    return [shlex.split(found) for found in re.findall(r"python -m gateway ([^`\n]+)", page)]
+
+
+async def run(page: str, verb: str, config: Path, **env: str) -> str:
+    """Run the page's command with this verb, by these settings; return what it prints."""
+    arguments = next(one for one in commands_of(page) if one[0] == verb)
+    code, out, err = await command(*(config if one == "my.yaml" else one for one in arguments), **env)
+    assert 0 == code, err
+    return out
+
+
+async def test_the_slack_page_leads_to_an_answer(tmp_path: Path) -> None:
+    """Settings, manifest, app, secrets, start: then a direct message and a mention in a channel are answered, with no scope
+    and no event but the manifest's."""
+    async with slack() as platform:
+        config = settings_of(SLACK, tmp_path, api_url=platform.api_url)
+        made = json.loads(await run(SLACK, "manifest", config))
+        here = platform.workspace("Acme")
+        app = platform.app(
+            socket_mode=made["settings"]["socket_mode_enabled"],
+            events=frozenset(made["settings"]["event_subscriptions"]["bot_events"]),
+        )
+        bot = here.install(app, scopes=made["oauth_config"]["scopes"]["bot"])
+        ann = here.person("Ann")
+        secrets = {"SLACK_BOT_TOKEN": bot.token, "SLACK_APP_TOKEN": app.app_token}
+        assert "ok" in await run(SLACK, "check", config, **secrets)
+        async with gateway(config, **secrets):
+            direct, general = here.dm(ann, bot), here.channel("general", members=[ann, bot])
+            hello = await ann.says(direct, "hello")
+            await direct.reply(bot, after=hello)
+            mention = await ann.says(general, f"{bot.mention} hello")
+            answer = await general.reply(bot, after=mention)
+            shown = await run(SLACK, "show", config, **secrets)
+
+        assert mention == answer.thread_ts
+        assert '["mention", "reply", "prefix"]' in shown
+        assert [] == here.violations
+
+
+async def test_the_telegram_page_leads_to_an_answer(tmp_path: Path) -> None:
+    """A bot with privacy mode off, settings, start: then a private message and a mention in a group are answered."""
+    async with telegram(reads_all=True) as platform:
+        config = settings_of(TELEGRAM, tmp_path, api_url=platform.url)
+        ann = platform.person("Ann")
+        private, group = platform.private(ann), platform.supergroup("Team", ann)
+        assert "ok" in await run(TELEGRAM, "check", config, TELEGRAM_TOKEN=platform.bot.token)
+        async with gateway(config, TELEGRAM_TOKEN=platform.bot.token):
+            for chat, text in ((private, "hello"), (group, f"@{platform.bot.username} hello")):
+                ann.says(chat, text)
+                await chat.wait_for(lambda one: one.bot is platform.bot and "demo" in one.text, timeout_s=20)
+            shown = await run(TELEGRAM, "show", config, TELEGRAM_TOKEN=platform.bot.token)
+
+        assert '"jobs"' in next(line for line in shown.splitlines() if line.startswith("agent "))
+        assert [] == platform.violations
+
+
+SOURCES = "\n".join(
+    path.read_text("utf-8")
+    for folder in ("adapters", "gateway", "tests/emulators")  # the last: what the platforms say in their own words
+    for path in sorted((ROOT / folder).rglob("*.py"))
+)
+
+
+@pytest.mark.parametrize("page", [SLACK, TELEGRAM], ids=["slack", "telegram"])
+def test_every_error_that_a_page_explains_is_one_that_is_said(page: str) -> None:
+    """Word for word, so that who searches the page for what stands in the log finds it."""
+    table = page.partition("## What errors mean")[2].partition("\n## ")[0]
+    seen = [row.split(" | ")[0] for row in table.splitlines() if row.startswith("| ")][1:]
+    said = [part.strip() for cell in seen for quoted in re.findall(r"`([^`]+)`", cell) for part in quoted.split("…")]
+
+    assert 10 < len(said)
+    assert [] == [part for part in said if not all(word in SOURCES for word in part.split(": "))]
+
+
+WRONG: list[tuple[str, str, dict[str, Any], str]] = [
+    ("slack", SLACK, {"SLACK_BOT_TOKEN": "xoxb-wrong", "SLACK_APP_TOKEN": "xapp-1"}, "auth.test: invalid_auth"),
+    ("telegram", TELEGRAM, {"TELEGRAM_TOKEN": "1:wrong"}, "the token is wrong"),
+]
+
+
+@pytest.mark.parametrize(("kind", "page", "env", "says"), WRONG, ids=["slack", "telegram"])
+async def test_a_wrong_token_is_said_in_the_words_of_the_page(
+    kind: str, page: str, env: dict[str, str], says: str, tmp_path: Path
+) -> None:
+    """The first row of the table of errors is what stands in the log."""
+    async with slack() as here, telegram() as there:
+        url = here.api_url if kind == "slack" else there.url
+        async with gateway(settings_of(page, tmp_path, api_url=url), **env) as process:
+            await process.logged(says)
+
+    assert f"| `{says}`" in page
