@@ -129,7 +129,8 @@ class Responder:
         self._streams.begin(ids)
         address = await self._addressed(turn, routes[0], self._current(routes[0].address))
         await self._presence.answering(routes[0], address, self._room(routes[0]))
-        async with self._showing.turn(turn, address, queue=target_of(address).queue) as shown:
+        queue, moved = target_of(address).queue, address.room != routes[0].address.room
+        async with self._showing.turn(turn, address, queue=queue, moved=moved) as shown:
             outgoing = await self._outgoing(turn, routes, shown)
             if outgoing is None:
                 return

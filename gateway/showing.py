@@ -39,9 +39,11 @@ class Showing:
     counted: Callable[[str, str], None] = lambda channel, outcome: None
 
     @asynccontextmanager
-    async def turn(self, turn: Running, address: Address, *, queue: str) -> AsyncIterator[Shown]:
-        """Give what shows the turn; it shows nothing before `follow`. On the way out the sign is taken away."""
-        shown = Shown(self, turn, address, queue=queue)
+    async def turn(self, turn: Running, address: Address, *, queue: str, moved: bool = False) -> AsyncIterator[Shown]:
+        """Give what shows the turn; it shows nothing before `follow`. On the way out the sign is taken away. `moved`: the room
+        has another id than when the turn was accepted, so an earlier attempt's message is left where it is; its number can be
+        another message's here."""
+        shown = Shown(self, turn, address, queue=queue, moved=moved)
         try:
             yield shown
         except asyncio.CancelledError:
@@ -55,12 +57,13 @@ class Showing:
 class Shown:
     """One turn while it is answered."""
 
-    def __init__(self, means: Showing, turn: Running, address: Address, *, queue: str) -> None:
+    def __init__(self, means: Showing, turn: Running, address: Address, *, queue: str, moved: bool) -> None:
         self._means = means
         self._turn = turn
         self._address = address
         self._queue = queue
-        self._message_id = next((event.shown for event in turn.events if event.shown is not None), None)
+        earlier = (event.shown for event in turn.events if event.shown is not None and not moved)
+        self._message_id = next(earlier, None)
         self._kept = self._message_id
         self._signed = False
         self._over = asyncio.Event()

@@ -300,8 +300,9 @@ class Outbox(Protocol):
         ...
 
     async def redirect(self, channel: str, redirect: Redirect) -> None:
-        """Send a channel's waiting chunks to where it says, in order with what waits there (a room got another id).
-        A queue that is being sent from keeps what it has, and gets nothing: who sends from it knows the way."""
+        """Send a channel's waiting chunks to where it says, in order with what waits there (a room got another id), each as
+        a new message: an id of the old room's may be anybody's in the new one. A queue that is being sent from keeps what it
+        has, and gets nothing: who sends from it knows the way."""
         ...
 
     async def announce(self, announcement: Announcement) -> bool:

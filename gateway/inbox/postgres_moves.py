@@ -44,7 +44,8 @@ async def move_chunks(db: Connection, channel: str, redirect: Redirect) -> None:
         for queue, address, to, new_address in targets:
             if {queue, to} <= free:
                 await db.execute(
-                    f"UPDATE outbox_chunks SET queue = %s, address = %b WHERE queue = %s AND address = %b AND {LIVE}",
+                    "UPDATE outbox_chunks SET queue = %s, address = %b, shown = NULL"
+                    f" WHERE queue = %s AND address = %b AND {LIVE}",
                     (to, new_address, queue, address),
                 )
         await _due_again(db, sorted(free))

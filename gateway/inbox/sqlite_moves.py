@@ -33,7 +33,7 @@ def move_chunks(db: sqlite3.Connection, channel: str, redirect: Redirect) -> Non
         if any(db.execute(_SENT_FROM, (name,)).fetchone() for name in (queue, to)):
             continue
         db.execute(
-            f"UPDATE outbox_chunks SET queue = ?, address = ? WHERE queue = ? AND address = ? AND {LIVE}",
+            f"UPDATE outbox_chunks SET queue = ?, address = ?, shown = NULL WHERE queue = ? AND address = ? AND {LIVE}",
             (to, target.address, queue, address),
         )
         for name in (queue, to):

@@ -140,6 +140,17 @@ class RedirectContract:
         assert [(text, "新 room", moved) for text in "1234"] == sent
         assert await queues.next_due_ms() is None
 
+    async def test_no_message_of_the_old_room_is_replaced(self, queues: Queues) -> None:
+        """What showed the reply stays behind: in the new room its number can be that of another message."""
+        await accept(queues, "l0")
+        claim = await claim_one(queues)
+        await reply(queues, claim, await queues.waiting("l0"), queue="old", shown="7")
+
+        await queues.redirect("acme", to_new)
+
+        (chunk,) = await queues.due(now_ms=NOW_MS, limit=5)
+        assert ("新 room", None) == (chunk.queue, chunk.shown)
+
     async def test_repeating_it_changes_nothing(self, queues: Queues) -> None:
         await answered(queues, "l0", queue="old")
 

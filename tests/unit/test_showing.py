@@ -97,7 +97,9 @@ class House:
     pacing: Pacing = field(default_factory=Pacing)
 
     @asynccontextmanager
-    async def showing(self, stage: Platform | None, *, show_s: float = 5, inbox: object = None) -> AsyncIterator[Shown]:
+    async def showing(
+        self, stage: Platform | None, *, show_s: float = 5, inbox: object = None, moved: bool = False
+    ) -> AsyncIterator[Shown]:
         showing = Showing(
             inbox=cast("Any", inbox or self.box),
             channels=One(stage),
@@ -107,7 +109,7 @@ class House:
         )
         (event,) = await self.box.waiting(self.claim.lane)
         turn = Running(claim=self.claim, turn_id=event.id, speaker="a", events=(event,), attempts=0)
-        async with showing.turn(turn, ADDRESS, queue="c:room") as shown:
+        async with showing.turn(turn, ADDRESS, queue="c:room", moved=moved) as shown:
             yield shown
 
     async def kept(self) -> str | None:
@@ -165,6 +167,19 @@ async def test_the_next_attempt_goes_on_with_the_same_message(house: House) -> N
         assert "m7" == await shown.end()
 
     assert ["m7: again"] == stage.seen, "no sign where the text can be seen"
+
+
+async def test_the_next_attempt_in_a_room_that_moved_begins_a_message(house: House) -> None:
+    """The former one stays in the old room; its number can be another message's in the new one."""
+    stage, text = Stage(), draft()
+    await house.box.show([house.event.id], "m7", lane=house.claim.lane, fence=house.claim.fence)
+    async with house.showing(stage, moved=True) as shown:
+        shown.follow(text)
+        write(text, "你好")
+        await stage.until(lambda: "None: 你好" in stage.seen)
+        assert "m1" == await shown.end()
+
+    assert "m1" == await house.kept()
 
 
 async def test_the_sign_is_renewed_until_there_is_text(house: House) -> None:
