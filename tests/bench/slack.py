@@ -34,7 +34,7 @@ def config_of(url: str, *, channels: int) -> str:
     """Return the settings of so many workspaces of this sink, but for storage and port."""
     channel = (
         f"{{kind: slack, bot_token: {BOT_TOKEN}, signing_secrets: [{SIGNING_SECRET}], api_url: '{url}/api/', stream: false, "
-        "status: false, limits: {per_minute: 100000}}"
+        "status: false, first_use_notice: false, limits: {per_minute: 100000}}"
     )
     names = "".join(f"  {CHANNEL.format(number)}: {channel}\n" for number in range(channels))
     return f"agents: {{default: {{kind: openai, base_url: '{url}/v1', model: stub}}}}\nchannels:\n{names}"

@@ -54,7 +54,7 @@ async def there(tmp_path: Path) -> AsyncIterator[World]:
     async with slack_judge(tmp_path) as judge, model_server(echo) as model:
         channel = (
             f"{{kind: slack, bot_token: {BOT_TOKEN}, signing_secrets: [{SIGNING_SECRET}], api_url: '{judge.api_url}', "
-            "show_every_s: 1, limits: {per_minute: 1000}}"
+            "first_use_notice: false, show_every_s: 1, limits: {per_minute: 1000}}"
         )
         agents = f"agents: {{default: {{kind: openai, base_url: '{model.url}', model: stub}}}}\n"
         config = write_config(tmp_path, f"{agents}channels:\n  acme: {channel}\n")
