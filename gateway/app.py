@@ -244,6 +244,7 @@ async def run(
             ),
             times=Times(start_s=queue.start_s, send_s=queue.send_s, rest_s=queue.restart_s),
             noted=lambda channel, outcome: metrics.channel_started(channel=channel, outcome=outcome),
+            placed=lambda changed: rooms.applied(changed),
         )
         streams = ProcessStreams(first_id=now_ms() * 1000)  # no stream has a thousand events a millisecond
         people, talk = People(store), Talk()

@@ -54,14 +54,17 @@ class Live:
         make_adapter: Callable[[str, ChannelSettings], Adapter],
         times: Times,
         noted: Callable[[str, str], None] = lambda channel, outcome: None,
+        placed: Callable[[Configuration], Configuration] = lambda configuration: configuration,
     ) -> None:
-        """`noted` hears (channel, outcome) of each start of a channel."""
+        """`noted` hears (channel, outcome) of each start of a channel; `placed` gives settings as they count for the rooms'
+        ids of the moment (`Rooms.applied`)."""
         self.configuration = configuration
         self._make_agent = make_agent
         self._make_adapter = make_adapter
         self._agents: dict[str, _RunningAgent] = {}
         self._times = times
         self._noted = noted
+        self._placed = placed
         self._channels: dict[str, Channel] = {}
 
     @asynccontextmanager
@@ -132,7 +135,8 @@ class Live:
         broken = {name: channel for name, channel in early.items() if channel.failure and name in self._channels}
         channels |= {name: self._channels[name] for name in broken}
         old_agents, old_channels = self._agents, self._channels
-        self.configuration, self._agents, self._channels = configuration, agents, channels
+        # Placed now: a room may have moved while channels were starting.
+        self.configuration, self._agents, self._channels = self._placed(configuration), agents, channels
         for name in (fresh.keys() & old_channels.keys()) - broken.keys():
             logger.info("channel replaced", extra={"channel": name})
         ending = [channel for name, channel in old_channels.items() if channels.get(name) is not channel]

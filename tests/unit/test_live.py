@@ -84,7 +84,14 @@ class House:
         self.gate = asyncio.Event()
         self.gate.set()
         times = Times(start_s=20, send_s=5, rest_s=0.01)
-        self.live = Live(self.settings(), make_agent=self._agent, make_adapter=self._channel, times=times)
+        self.moved: list[tuple[str, str, str]] = []
+        self.live = Live(
+            self.settings(),
+            make_agent=self._agent,
+            make_adapter=self._channel,
+            times=times,
+            placed=lambda configuration: configuration.moved(self.moved),
+        )
 
     def settings(self, hook: str = "", *, model: str = "m", others: str = "", agents: str = "") -> Configuration:
         secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
@@ -230,6 +237,20 @@ async def test_a_change_is_put_in_place_in_one_moment(house: tuple[House, Any]) 
 
     assert (new, home.made[1]) == (home.live.configuration, home.live.adapter("hook"))
     assert "new" == home.live.agents()["default"].model
+
+
+async def test_a_room_that_moves_while_a_change_is_put_in_place(house: tuple[House, Any]) -> None:
+    """Its settings apply to its new id, although the change was made before anybody knew of that."""
+    home, apply = house
+    home.gate.clear()
+    change = asyncio.create_task(apply(home.settings("sync_s: 9, rooms: {'-100': {busy: queue}}")))
+    while len(home.made) < 2:
+        await asyncio.sleep(0)
+    home.moved.append(("hook", "-100", "-1001 新"))
+    home.gate.set()
+    await change
+
+    assert "queue" == home.live.configuration.effective("hook", "-1001 新").busy
 
 
 async def test_a_change_that_cannot_be_made_changes_nothing(house: tuple[House, Any]) -> None:
