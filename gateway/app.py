@@ -20,10 +20,7 @@ from adapters.base import Adapter, MessageEvent
 from adapters.console.access import Guesses
 from adapters.console.adapter import ConsoleAdapter
 from adapters.problems import unavailable
-from adapters.slack.adapter import SlackAdapter
 from adapters.slack.manifest import manifest
-from adapters.telegram.adapter import TelegramAdapter
-from adapters.webhook.adapter import WebhookAdapter
 from config.channels.base import ChannelSettings
 from config.channels.console import ConsoleSettings
 from config.channels.slack import SlackSettings
@@ -293,6 +290,7 @@ async def run(
             talk=talk,
             showing=Showing(
                 inbox=queues,
+                outbox=queues,
                 channels=live,
                 pacing=pacing,
                 show_s=queue.show_s,
@@ -446,17 +444,23 @@ async def look_once(health: Health) -> None:
 def make_adapter(
     name: str, settings: ChannelSettings, *, live: Live, explains: Explaining, guesses: Guesses
 ) -> Adapter:
-    """Make a channel of the configured kind."""
+    """Make a channel of the configured kind. Only who uses a platform pays for its SDK."""
     match settings:
         case ConsoleSettings():
             public_url = live.configuration.settings.server.public_url
             return ConsoleAdapter(name, settings=settings, explains=explains, guesses=guesses, public_url=public_url)
         case SlackSettings():
+            from adapters.slack.adapter import SlackAdapter
+
             return SlackAdapter(name, settings=settings)
         case TelegramSettings():
+            from adapters.telegram.adapter import TelegramAdapter
+
             public_url = live.configuration.settings.server.public_url
             return TelegramAdapter(name, settings=settings, public_url=public_url, menu=menu())
         case WebhookSettings():
+            from adapters.webhook.adapter import WebhookAdapter
+
             return WebhookAdapter(
                 name,
                 settings=settings,
@@ -490,7 +494,7 @@ def members_of(configuration: Configuration, name: str, room: str, thread: str |
 def http_channel(live: Live, name: str) -> HttpChannel | None:
     """Return the channel's adapter if it takes HTTP requests. Raises `Problem` (503) while it does not run."""
     made = live.made(name)
-    if not isinstance(made, ConsoleAdapter | SlackAdapter | TelegramAdapter | WebhookAdapter):
+    if made is None or not isinstance(made, HttpChannel):
         return None
     if live.adapter(name) is None:
         detail = f"channel {name!r} does not run now; it is started again by itself, and /readyz tells why it stopped"

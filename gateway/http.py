@@ -13,7 +13,7 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import msgspec
 from aiohttp import web
@@ -45,6 +45,7 @@ _SECURITY_HEADERS = {
 }
 
 
+@runtime_checkable
 class HttpChannel(Protocol):
     """A channel that people or programs reach over HTTP. `request.remote` is the caller behind trusted proxies."""
 
