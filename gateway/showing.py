@@ -17,7 +17,7 @@ from adapters.base import Adapter, Address, Call, Paced, Rate, Shows
 from adapters.errors import Refused, SendFailed, Throttled, Unreachable
 from gateway.asking import Draft
 from gateway.errors import StoreBusy
-from gateway.inbox.base import Inbox
+from gateway.inbox.base import Inbox, Outbox
 from gateway.lanes import Running
 from gateway.pacing import Pacing
 from gateway.sending import Channels
@@ -29,10 +29,12 @@ logger = logging.getLogger(__name__)
 class Showing:
     """Shows turns; one for all lanes.
 
-    `show_s` is the time of one call; `counted` hears (channel, outcome) of each: shown, signed, dropped (no budget), failed.
+    `show_s` is the time of one call; `counted` hears (channel, outcome) of each: shown, signed, dropped (no budget, or
+    what was said earlier is still on its way), failed.
     """
 
     inbox: Inbox
+    outbox: Outbox
     channels: Channels
     pacing: Pacing
     show_s: float
@@ -148,12 +150,22 @@ class Shown:
             turn = str(self._turn.turn_id)
             ids.append(await adapter.show(self._address, text, turn=turn, shown=self._message_id))
 
+        if self._message_id is None and not await self._its_turn():
+            self._means.counted(self._address.channel, "dropped")
+            return False
         call: Call = "send" if self._message_id is None else "edit"
         shown = await self._call(call, show, outcome="shown")
         if ids and ids[0] is not None:
             self._message_id = ids[0]
         await self._keep()
         return shown
+
+    async def _its_turn(self) -> bool:
+        """Whether a new message may stand in the room now: not before, or between, the parts of replies made earlier."""
+        try:
+            return await self._means.outbox.clear(self._queue)
+        except StoreBusy:
+            return False
 
     async def _keep(self) -> None:
         """Keep the message on the turn. Raises `LeaseLost`."""

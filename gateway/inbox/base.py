@@ -315,6 +315,10 @@ class Outbox(Protocol):
         once, from any thread."""
         ...
 
+    async def clear(self, queue: str) -> bool:
+        """Whether nothing waits in the queue, and nothing of it is being sent."""
+        ...
+
     async def next_due_ms(self) -> int | None:
         """Return when the next waiting chunk becomes due; None: nothing waits."""
         ...

@@ -215,6 +215,10 @@ class PostgresInbox:
         self._changed()
         return turns
 
+    async def clear(self, queue: str) -> bool:
+        async with self._connection() as db:
+            return await outbox.clear(db, queue)
+
     async def next_due_ms(self) -> int | None:
         async with self._connection() as db:
             return await outbox.next_due_ms(db)

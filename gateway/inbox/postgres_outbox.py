@@ -136,6 +136,12 @@ async def next_due_ms(db: Connection) -> int | None:
     return None if row is None else int(row[0])
 
 
+async def clear(db: Connection, queue: str) -> bool:
+    """Do what `Outbox.clear` promises."""
+    cursor = await db.execute("SELECT 1 FROM outbox_queues WHERE queue = %s", (storable(queue),))
+    return await cursor.fetchone() is None
+
+
 async def take_due(
     db: Connection, *, now_ms: int, limit: int, owner: int, not_before: Callable[[Chunk], int]
 ) -> list[Chunk]:

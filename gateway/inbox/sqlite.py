@@ -210,6 +210,9 @@ class SqliteInbox:
                 lambda _: self._changes.ring(),
             )
 
+    async def clear(self, queue: str) -> bool:
+        return self._file.read(lambda db: outbox.clear(db, queue))
+
     async def next_due_ms(self) -> int | None:
         return self._file.read(outbox.next_due_ms)
 

@@ -96,6 +96,11 @@ def next_due_ms(db: sqlite3.Connection) -> int | None:
     return None if row is None else row[0]
 
 
+def clear(db: sqlite3.Connection, queue: str) -> bool:
+    """Do what `Outbox.clear` promises."""
+    return db.execute("SELECT 1 FROM outbox_queues WHERE queue = ?", (storable(queue),)).fetchone() is None
+
+
 def abandon(db: sqlite3.Connection) -> None:
     """Take every queue from its owner; what is being sent stays marked so."""
     db.execute("UPDATE outbox_queues SET owner = NULL WHERE owner IS NOT NULL")

@@ -32,6 +32,7 @@ class OutboxContract:
     async def test_chunks_go_out_one_by_one(self, queues: Queues) -> None:
         """A chunk is due only when the one before it has its receipt; with the last one the turn's events are answered."""
         events = await accept_many(queues, 2)
+        assert await queues.clear("room")
         turn_id = await reply(queues, await claim_one(queues), events, chunks=("one", "two"))
 
         (first,) = await queues.due(now_ms=NOW_MS, limit=5)
@@ -49,11 +50,15 @@ class OutboxContract:
         )
         assert [] == await queues.due(now_ms=NOW_MS, limit=5)
         assert None is await queues.next_due_ms()
+        assert not await queues.clear("room")
+        assert await queues.clear("another")
         assert not await queues.sent(first, message_id="m1", now_ms=NOW_MS)
+        assert not await queues.clear("room")
         (second,) = await queues.due(now_ms=NOW_MS, limit=5)
         assert ("two", 1) == (second.text, second.index)
         assert second.id > first.id
         assert await queues.sent(second, message_id="m2", now_ms=NOW_MS)
+        assert await queues.clear("room")
 
         assert [] == await queues.due(now_ms=NOW_MS, limit=5)
         stored = [await queues.event(event.id) for event in events]

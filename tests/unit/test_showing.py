@@ -98,10 +98,17 @@ class House:
 
     @asynccontextmanager
     async def showing(
-        self, stage: Platform | None, *, show_s: float = 5, inbox: object = None, moved: bool = False
+        self,
+        stage: Platform | None,
+        *,
+        show_s: float = 5,
+        inbox: object = None,
+        outbox: object = None,
+        moved: bool = False,
     ) -> AsyncIterator[Shown]:
         showing = Showing(
             inbox=cast("Any", inbox or self.box),
+            outbox=cast("Any", outbox or self.box),
             channels=One(stage),
             pacing=self.pacing,
             show_s=show_s,
@@ -246,6 +253,35 @@ async def test_what_was_dropped_is_shown_when_there_is_budget(house: House) -> N
         await stage.until(lambda: len(stage.texts()) == 2)
     assert "dropped" in house.counts
     assert "m1: one two" == stage.texts()[-1]
+
+
+class Line:
+    """The line of what is to be sent to the room: `way` says what comes of each look at it; the last stays."""
+
+    def __init__(self, *way: bool | Exception) -> None:
+        self._way = list(way)
+
+    async def clear(self, queue: str) -> bool:
+        assert "c:room" == queue
+        found = self._way.pop(0) if len(self._way) > 1 else self._way[0]
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+
+async def test_no_message_comes_between_the_parts_of_an_earlier_reply(house: House) -> None:
+    """While an earlier reply is on its way the text is not shown; once it is out all there is appears, and then grows: what
+    is sent behind it comes to stand behind it anyway."""
+    stage, made, line = Stage(), draft(), Line(False, StoreBusy("away", retry_after_s=1), True, False)
+    async with house.showing(stage, outbox=line) as shown:
+        shown.follow(made)
+        write(made, "one")
+        await stage.until(lambda: len(stage.texts()) == 1)
+        write(made, " two")
+        await stage.until(lambda: len(stage.texts()) == 2)
+        await shown.end()
+    assert ["None: one", "m1: one two"] == stage.texts()
+    assert ["dropped", "dropped"] == [count for count in house.counts if count == "dropped"]
 
 
 async def test_a_wait_that_is_asked_for_is_kept(house: House) -> None:
@@ -412,7 +448,7 @@ async def test_a_channel_that_goes_down_meanwhile(house: House) -> None:
     """Nothing is shown while it does not run."""
     stage, made = Stage(), draft()
     one = One(stage, down_s=1)
-    showing = Showing(inbox=house.box, channels=one, pacing=Pacing(), show_s=1)
+    showing = Showing(inbox=house.box, outbox=house.box, channels=one, pacing=Pacing(), show_s=1)
     turn = Running(claim=house.claim, turn_id=house.event.id, speaker="a", events=(house.event,), attempts=0)
     async with showing.turn(turn, ADDRESS, queue="q") as shown:
         shown.follow(made)
