@@ -65,6 +65,7 @@ class Presence:
             return msgspec.msgpack.decode(address, type=Address).room == event.room
 
         for turn_id in await self._outbox.give_up(event.channel, gone, error=LEFT, now_ms=now_ms()):
+            logger.error("send given up", extra={"turn": turn_id, "channel": event.channel, "reason": LEFT})
             await self._ended(turn_id)
 
     async def answering(self, route: Route, address: Address, settings: RoomSettings) -> None:
