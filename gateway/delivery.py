@@ -173,11 +173,10 @@ class Delivery:
 
     async def _looked_up(self, chunk: Chunk, error: str) -> Record | None:
         """Find out what became of a send whose end nobody saw, as often as it would have been sent."""
-        if chunk.shown is not None:
-            # Putting a text into a message twice does no harm.
-            return self._unknown(chunk, error) if chunk.attempts >= self._attempts else self._retried(chunk, error)
         if not self._sending.can_find(chunk):
-            return self._unknown(chunk, error)
+            # Putting a text into a message twice does no harm.
+            again = chunk.shown is not None and chunk.attempts < self._attempts
+            return self._retried(chunk, error) if again else self._unknown(chunk, error)
         for attempt in range(1, self._attempts + 1):
             wait_s = retry_wait_s(attempt, first_s=self._first_wait_s)
             try:

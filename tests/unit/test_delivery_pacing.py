@@ -350,6 +350,17 @@ async def test_a_shown_reply_may_be_put_in_place_twice(box: SqliteInbox) -> None
     assert ["edit", "edit", "send"] == platform.calls
 
 
+async def test_a_shown_reply_is_looked_up_where_that_can_be_done(box: SqliteInbox) -> None:
+    """The message that showed it may be gone, and the reply have gone out as a new one: made again, that would stand there
+    twice."""
+    turn = await reply(box, "r", "x", shown="m7")
+    platform = Finding(lost, Receipt(message_id="p1"))
+    outcomes = await deliver(box, platform, [turn])
+
+    assert "answered" == outcomes[turn].state
+    assert ([], 1) == (platform.got, platform.looked)
+
+
 async def test_an_edit_that_is_always_lost_is_unknown(box: SqliteInbox) -> None:
     """It has an end, and is no dead letter: the text may well stand there."""
     turn = await reply(box, "r", "1", shown="m7")
