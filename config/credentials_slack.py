@@ -19,7 +19,7 @@ def check_slack(path: Path, channel: SlackSettings, faulty: Callable[[Path], boo
     if channel.mode == "socket":
         yield from _socket(path, channel)
     elif not channel.signing_secrets and not faulty((*path, "signing_secrets")):
-        yield (*path, "signing_secrets"), "anybody could write to this channel", _REMEDY
+        yield (*path, "signing_secrets"), "anybody could write to this channel", f"{_REMEDY}, or use mode: socket"
     for n, secret in enumerate(channel.signing_secrets):
         if not secret.get_secret_value().strip():
             yield (*path, "signing_secrets", n), "is empty", _REMEDY

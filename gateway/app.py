@@ -78,8 +78,6 @@ VERSION = "0.1.0"
 READ_AT_START = ("server", "storage", "redis", "database", "queue")
 """Sections whose change waits for the next start."""
 
-"""What keeps a gateway from starting or going on, and is told in one sentence."""
-
 
 class Queues(Inbox, Outbox, Protocol):
     """One object that is both queues."""
