@@ -33,12 +33,14 @@ Json = dict[str, Any]
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Slack:
-    """The platform. `sign_now` is the clock of request signatures: the world's, whatever the platform's own does."""
+    """The platform. `sign_now` is the clock of request signatures: the world's, whatever the platform's own does. `way_s` is
+    asked how long each call of the Web API is on its way, and each answer."""
 
     clock: Clock
     sign_now: Callable[[], float]
     ids: Ids
     url: str = ""
+    way_s: Callable[[], float] = lambda: 0.0
     workspaces: dict[str, Workspace] = field(default_factory=dict)
     apps: dict[str, App] = field(default_factory=dict)
     strangers: list[Call] = field(default_factory=list)  # calls without a token we know
@@ -118,7 +120,10 @@ async def slack(
     platform = Slack(clock=clock or ScaledClock(), sign_now=sign_now, ids=Ids(seed))
 
     async def called(request: web.Request) -> web.StreamResponse:
-        return await api.handle(platform, request)
+        await platform.clock.sleep(platform.way_s())
+        answer = await api.handle(platform, request)
+        await platform.clock.sleep(platform.way_s())
+        return answer
 
     async def linked(request: web.Request) -> web.StreamResponse:
         known = platform.apps.get(request.query.get("app_id", ""))

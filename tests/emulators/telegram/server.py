@@ -31,7 +31,7 @@ class Server:
 
     def app(self) -> web.Application:
         app = web.Application(client_max_size=_MAX_BODY)
-        app.router.add_route("*", "/bot{token}/{method}", self._call)
+        app.router.add_route("*", "/bot{token}/{method}", self._called)
         app.router.add_get("/file/bot{token}/files/{file}", self._file)
         app.router.add_route("*", "/{path:.*}", _nothing)
         return app
@@ -42,6 +42,12 @@ class Server:
             return await self._done(bot, method_name(method), raw, Fault(done=True))
         except ApiError:
             return None
+
+    async def _called(self, request: web.Request) -> web.StreamResponse:
+        await self._world.clock.sleep(self._world.way_s())
+        answer = await self._call(request)
+        await self._world.clock.sleep(self._world.way_s())
+        return answer
 
     async def _call(self, request: web.Request) -> web.StreamResponse:
         try:

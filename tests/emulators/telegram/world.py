@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,6 +52,7 @@ class World:
     """The platform without its HTTP front."""
 
     clock: Clock
+    way_s: Callable[[], float] = lambda: 0.0  # how long each call is on its way, and each answer
     bell: Bell = field(default_factory=Bell)
     bots: dict[str, Bot] = field(default_factory=dict)  # by token
     people: dict[int, Person] = field(default_factory=dict)
