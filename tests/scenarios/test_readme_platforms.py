@@ -17,14 +17,19 @@ from tests.emulators.slack.server import slack
 from tests.emulators.telegram.emulator import telegram
 from tests.scenarios.world import ROOT, command, gateway
 
+PUBLIC = "https://bot.example.com"
 SLACK = (ROOT / "adapters" / "slack" / "README.md").read_text("utf-8")
 TELEGRAM = (ROOT / "adapters" / "telegram" / "README.md").read_text("utf-8")
 
 
-def settings_of(page: str, folder: Path, *, api_url: str) -> Path:
-    """Write the page's settings, its room's beneath them, as `my.yaml`."""
+def settings_of(page: str, folder: Path, *, api_url: str, public: bool = False) -> Path:
+    """Write the page's settings, its room's beneath them, as `my.yaml`; `public`: with the lines that stand there as comments
+    for who has a public address."""
     channel, room = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
-    place = f"server: {{port: 0}}\nstorage: sqlite:///{folder}/clew.db\n"
+    if public:
+        channel = re.sub(r"^( *)# ", r"\1", channel, flags=re.MULTILINE).replace("mode: socket\n", "mode: http\n")
+        channel = channel.replace("server: {", "server: {port: 0, ")
+    place = ("" if public else "server: {port: 0}\n") + f"storage: sqlite:///{folder}/clew.db\n"
     path = folder / "my.yaml"
     path.write_text(f"{place}{channel}    api_url: {api_url}\n{room}", "utf-8")
     return path
@@ -104,6 +109,38 @@ def test_every_error_that_a_page_explains_is_one_that_is_said(page: str) -> None
 
     assert 10 < len(said)
     assert [] == [part for part in said if not all(word in SOURCES for word in part.split(": "))]
+
+
+async def test_the_slack_page_leads_to_an_answer_with_a_public_address(tmp_path: Path) -> None:
+    """The manifest says where Slack posts; the address answers Slack's challenge once the secret is known, and events come."""
+    async with slack() as platform:
+        config = settings_of(SLACK, tmp_path, api_url=platform.api_url, public=True)
+        made = json.loads(await run(SLACK, "manifest", config))
+        url = made["settings"]["event_subscriptions"]["request_url"]
+        app = platform.app(events=frozenset(made["settings"]["event_subscriptions"]["bot_events"]))
+        here = platform.workspace("Acme")
+        bot = here.install(app, scopes=made["oauth_config"]["scopes"]["bot"])
+        async with gateway(config, SLACK_BOT_TOKEN=bot.token, SLACK_SIGNING_SECRET=app.signing_secret) as process:
+            await app.subscribe(url.replace(PUBLIC, process.url))
+            ann = here.person("Ann")
+            direct = here.dm(ann, bot)
+            await direct.reply(bot, after=await ann.says(direct, "你好"))
+
+        assert f"{PUBLIC}/channels/acme-slack" == url
+        assert not made["settings"]["socket_mode_enabled"]
+
+
+async def test_the_telegram_page_leads_to_an_answer_with_a_public_address(tmp_path: Path) -> None:
+    """The webhook is set by itself."""
+    async with telegram() as platform:
+        config = settings_of(TELEGRAM, tmp_path, api_url=platform.url, public=True)
+        private = platform.private(ann := platform.person("Ann"))
+        async with gateway(config, TELEGRAM_TOKEN=platform.bot.token, TELEGRAM_SECRET="a" * 64) as process:
+            platform.hosts[PUBLIC] = process.url
+            ann.says(private, "你好")
+            await private.wait_for(lambda one: one.bot is platform.bot, timeout_s=20)
+
+        assert platform.called("setWebhook")
 
 
 WRONG: list[tuple[str, str, dict[str, Any], str]] = [
