@@ -120,7 +120,7 @@ class Side(Protocol):
         ...
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class SlackRoom:
     channel: Channel
     bot: SlackBot
@@ -149,7 +149,7 @@ class SlackRoom:
         await self.channel.wait_for(lambda _: wanted(self.replies()), _PATIENCE_S)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class SlackSide:
     """A workspace of its own, with an app of its own."""
 
@@ -194,7 +194,7 @@ class SlackSide:
         return len(self.here.called("chat.postMessage"))
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class TelegramRoom:
     chat: Chat
     bot: Bot
@@ -221,7 +221,7 @@ class TelegramRoom:
         await self.chat.until(lambda _: wanted(self.replies()), timeout_s=_PATIENCE_S)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class TelegramSide:
     """A bot of its own, that hears everything in groups."""
 
@@ -265,7 +265,7 @@ class TelegramSide:
         return len([call for call in self.tg.called("sendMessage") if call.bot == self.bot.username])
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class World:
     folder: Path
     platform: Slack
@@ -323,9 +323,11 @@ async def world(
     server: str = "",
     stepped: bool = False,
     module: str | None = None,
+    prepare: Callable[[World], None] = lambda there: None,
 ) -> AsyncIterator[World]:
     """Run it all. `more` is written into every channel, or each way's own; `body` below all of them, so that it may begin with
-    more channels. `stepped`: the platforms' time stands still but for `World.later`. `module`: which process it is."""
+    more channels. `stepped`: the platforms' time stands still but for `World.later`. `module`: which process it is. `prepare`
+    sees the world before the gateway does."""
     clocks = (SteppedClock(), LoopClock(scale=0)) if stepped else None
     async with (
         slack(clock=clocks[0] if clocks else None) as platform,
@@ -343,6 +345,7 @@ async def world(
             storage=storage, server=f"public_url: '{PUBLIC}', {server}",
         )  # fmt: skip
         there = World(folder, platform, tg, model, sides, config, clocks)
+        prepare(there)
         async with gateway(config, command=("-m", module, str(config)) if module else ()) as there.gateway:
             there.reached()
             yield there
