@@ -86,7 +86,7 @@ class SlackAdapter:
                 answer = await opened.apps_connections_open(app_token=token.get_secret_value() if token else "")
             return str(answer["url"])
 
-        socket = Socket(open_url=url, dispatch=dispatch, session=session, settings=self._settings)
+        socket = Socket(self._name, open_url=url, dispatch=dispatch, session=session, settings=self._settings)
         try:
             async with asyncio.TaskGroup() as tasks:
                 holding = tasks.create_task(socket.run(), name=f"socket {self._name}")

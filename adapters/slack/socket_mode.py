@@ -27,17 +27,19 @@ _FIRST_WAIT_S = 0.5
 
 
 class Socket:
-    """Holds a connection for as long as `run` runs. `dispatch` answers a payload as over HTTP: a 5xx leaves the envelope
-    unacknowledged, so that Slack sends it again."""
+    """Holds a connection for the channel `name` as long as `run` runs. `dispatch` answers a payload as over HTTP: a 5xx leaves
+    the envelope unacknowledged, so that Slack sends it again."""
 
     def __init__(
         self,
+        name: str,
         *,
         open_url: Callable[[], Awaitable[str]],
         dispatch: Dispatch,
         session: aiohttp.ClientSession,
         settings: SlackSettings,
     ) -> None:
+        self._name = name
         self._open_url = open_url
         self._dispatch = dispatch
         self._session = session
@@ -64,7 +66,7 @@ class Socket:
                 self.problem = (
                     str(exc) if isinstance(exc, AdapterFault) else f"the socket broke off ({type(exc).__name__})"
                 )
-                logger.warning("socket lost", extra={"reason": self.problem})
+                logger.warning("socket lost", extra={"channel": self._name, "reason": self.problem})
                 wait_s = exc.retry_after_s if isinstance(exc, Throttled) else 0.0
             failures = 0 if self._greetings > before else failures + 1
             if failures:
@@ -99,11 +101,12 @@ class Socket:
         if status >= 500:
             return  # not stored: it comes again
         if status >= 400:
-            logger.warning("envelope is malformed")  # it will not be better the next time
+            # It will not be better the next time.
+            logger.warning("envelope is malformed", extra={"channel": self._name})
         try:
             await socket.send_json({"envelope_id": string(envelope, "envelope_id")})
         except (aiohttp.ClientError, OSError):
-            logger.info("acknowledgement not sent; the envelope comes again")
+            logger.info("acknowledgement not sent; the envelope comes again", extra={"channel": self._name})
 
 
 def _envelope(frame: aiohttp.WSMessage) -> Fields:

@@ -29,6 +29,11 @@ async def until_it_ends(channel: SlackAdapter, what: Awaitable[None]) -> None:
         await asyncio.Event().wait()
 
 
+def channels_told(caplog: pytest.LogCaptureFixture, event: str) -> set[object]:
+    """The channels in whose name the log tells of an event; None for a line without one."""
+    return {getattr(record, "channel", None) for record in caplog.records if record.getMessage() == event}
+
+
 @pytest.mark.parametrize("reason", ["warning", "refresh_requested", "too_many_websockets"])
 async def test_a_socket_that_slack_closes_is_replaced_by_one_with_a_new_ticket(reason: str) -> None:
     """Each URL is good for one handshake (slackapi/python-slack-sdk#1446)."""
@@ -82,12 +87,14 @@ async def test_a_socket_that_is_cut_is_opened_again() -> None:
         await heard(there, "hi")
 
 
-async def test_what_slack_says_about_waiting_is_kept_to() -> None:
-    """A 429 or 5xx on the way to a new socket does not end the channel."""
+async def test_what_slack_says_about_waiting_is_kept_to(caplog: pytest.LogCaptureFixture) -> None:
+    """A 429 or 5xx on the way to a new socket does not end the channel. The log tells which channel was deaf meanwhile."""
     async with platform(socket_mode=True) as (_, app, bot):
         app.will("apps.connections.open", throttled(1), broken(503))
         async with adapter(bot, mode="socket").running(FakeIntake()):
             assert 1 == len(app.sockets.open)
+
+    assert {"acme"} == channels_told(caplog, "socket lost")
 
 
 async def test_a_channel_that_gets_no_socket_does_not_open_and_says_why() -> None:
@@ -116,7 +123,7 @@ async def test_a_socket_that_is_away_shows_in_the_probe() -> None:
             await there.adapter.probe()
 
 
-async def test_a_malformed_envelope_is_acknowledged_once_and_stops_nothing() -> None:
+async def test_a_malformed_envelope_is_acknowledged_once_and_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
     """It would be no better the second time; the next one is heard."""
     async with world(mode="socket") as there:
         (socket,) = await there.app.sockets.connected()
@@ -128,3 +135,4 @@ async def test_a_malformed_envelope_is_acknowledged_once_and_stops_nothing() -> 
 
         await heard(there, "hi")
         assert {"e1", "e2"} <= {ack["envelope_id"] for ack in there.app.sockets.acks}
+        assert {"acme"} == channels_told(caplog, "envelope is malformed")
