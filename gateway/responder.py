@@ -9,26 +9,25 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 import msgspec
 
-from adapters.base import Adapter, Address, MessageEvent, Quote
+from adapters.base import Address, Quote
 from config.channels.base import RoomSettings
 from gateway import logs
-from gateway.agent import Caller
 from gateway.amending import DELETED, amended
 from gateway.asking import Asking, Draft
 from gateway.commands import parse_command
 from gateway.errors import AgentFault
 from gateway.hot.base import Streams
 from gateway.inbox.base import Event, Inbox, Outbox, Outcome, Reply
+from gateway.incoming import caller_of, incoming, message_of
 from gateway.lanes import Running
 from gateway.live import Live
 from gateway.metrics import Metrics
 from gateway.naming import Naming
 from gateway.notices import NOTICES, notice
+from gateway.outgoing import Outgoing, chunks_of, failure, left_by, refusal
 from gateway.people import People, vouched
 from gateway.presence import Presence
 from gateway.replies import Commands
@@ -36,11 +35,10 @@ from gateway.rooms import target_of
 from gateway.routing import UNREADABLE, Route, decode, place_of
 from gateway.showing import Showing, Shown
 from gateway.talk import Talk
-from memory.base import Quoted
 from memory.errors import ScopeMoved
 from memory.ids import now_ms
 from memory.service import Memory
-from memory.turn import Incoming, TurnRequest
+from memory.turn import TurnRequest
 
 logger = logging.getLogger(__name__)
 
@@ -49,15 +47,6 @@ NEW_SESSION = "new"
 
 QUOTED_CHARS = 300
 """Of the message that is answered; a platform shows less."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outgoing:
-    """What goes back to the person. `failed` set: it is a notice, and the turn ends so."""
-
-    text: str
-    failed: Outcome | None = None
-    session: str | None = None
 
 
 class Responder:
@@ -143,7 +132,7 @@ class Responder:
                 queue=target.queue,
                 address=target.address,
                 text=outgoing.text,
-                chunks=_chunks(self._live.made(address.channel), outgoing.text),
+                chunks=chunks_of(self._live.made(address.channel), outgoing.text),
                 failed=outgoing.failed,
                 session=outgoing.session,
                 lane=turn.claim.lane,
@@ -153,12 +142,12 @@ class Responder:
             )
             await self._outbox.put(reply)
         if reply.state != "replied":
-            self._settled([_ended(event, reply) for event in turn.events], reply.text)
+            self._settled([left_by(event, reply) for event in turn.events], reply.text)
         self._note(turn, routes[0], outgoing)
 
     async def _addressed(self, turn: Running, head: Route, address: Address) -> Address:
         """Return the address with the message that is answered, where others have spoken since."""
-        said = _message(head)
+        said = message_of(head)
         if address.reply_to is None or said.chat_type == "private":
             return address
         if address.quoted is not None or not self._talk.others_since(said, turn.events[0].id):
@@ -188,16 +177,16 @@ class Responder:
         """Decide what the turn needs: a notice, a command's answer or the agent's. None: it begins again."""
         head, room = routes[0], self._room(routes[0])
         if turn.attempts >= self._live.configuration.settings.queue.attempts:
-            return _failure("gave_up", notice("gave_up", head.language), state="dead")
+            return failure("gave_up", notice("gave_up", head.language), state="dead")
         if head.event.channel not in self._live.configuration.settings.channels:
-            return _failure("channel_removed", notice("channel_removed", head.language), state="dead")
+            return failure("channel_removed", notice("channel_removed", head.language), state="dead")
         if head.refused:
-            return _refusal(head, room)
+            return refusal(head, room)
         if head.agent not in self._live.agents():
-            return _failure("agent_missing", notice("agent_missing", head.language, agent=head.agent))
+            return failure("agent_missing", notice("agent_missing", head.language, agent=head.agent))
         if await self._moved(turn, head, room):
             return None
-        command = parse_command(_message(head).text) if len(routes) == 1 else None
+        command = parse_command(message_of(head).text) if len(routes) == 1 else None
         if command is None:
             return await self._answer(turn, routes, shown)
         if command.name == "new" and command.argument and vouched(head.event.sender):
@@ -218,13 +207,13 @@ class Responder:
             request = TurnRequest(
                 turn_id=turn.turn_id,
                 scope=head.memory_scope(),
-                messages=_incoming(turn.events, routes, person, said=said),
+                messages=incoming(turn.events, routes, person, said=said),
                 policy=lent.policy,
                 fence=turn.claim.fence,
                 agent_change=room.agent_change,
                 revision=revision,
                 language=head.language,
-                asked_session=_message(head).session if said is None else NEW_SESSION,
+                asked_session=message_of(head).session if said is None else NEW_SESSION,
             )
             try:
                 prepared = await self._memory.load_and_append(request)
@@ -237,7 +226,7 @@ class Responder:
                 self._metrics.memory_part_failed(part)
             draft = Draft(prepared)
             shown.follow(draft)
-            caller = _caller(head, kind=kind, person=person)
+            caller = caller_of(head, kind=kind, person=person)
             try:
                 if not await self._asking.ask(turn, head, draft, lent=lent, caller=caller):
                     return None
@@ -246,7 +235,7 @@ class Responder:
         return await self._kept(turn, head, draft)
 
     async def _named(self, route: Route) -> Route:
-        return msgspec.structs.replace(route, event=await self._naming.named(_message(route)))
+        return msgspec.structs.replace(route, event=await self._naming.named(message_of(route)))
 
     async def _moved(self, turn: Running, head: Route, room: RoomSettings) -> bool:
         """Whether the scope has come under another name since the turn was accepted: then what waits here goes on in that
@@ -266,7 +255,7 @@ class Responder:
             await self._memory.record(draft.prepared, notes=("stopped before the first word",))
             if turn.reason == "withdrawn":
                 return None
-            return _failure("stopped", notice("stopped", head.language), session=session)
+            return failure("stopped", notice("stopped", head.language), session=session)
         reply = draft.reply()
         await self._memory.append(draft.prepared, reply, fence=turn.claim.fence)
         return Outgoing(reply.text, session=session)
@@ -277,7 +266,7 @@ class Responder:
         if draft.text:
             self._streams.reset([event.id for event in turn.events])
         text = notice(fault.code if fault.code in NOTICES else "agent_failed", head.language)
-        return _failure(fault.code, text, session=draft.prepared.session_id)
+        return failure(fault.code, text, session=draft.prepared.session_id)
 
     async def _end(self, turn: Running, events: Sequence[Event], outcome: Outcome) -> None:
         """End events that get no reply, in sight."""
@@ -306,75 +295,3 @@ class Responder:
             "turn replied",
             extra={"events": len(turn.events), "outcome": outcome, "rule": code, "seconds": round(seconds, 3)},
         )
-
-
-def _failure(
-    code: str, text: str, *, state: Literal["failed", "dead"] = "failed", session: str | None = None
-) -> Outgoing:
-    return Outgoing(text, Outcome(state=state, code=code, message=text), session)
-
-
-def _ended(event: Event, reply: Reply) -> Event:
-    """The event as the reply has left it."""
-    return msgspec.structs.replace(
-        event, state=reply.state, outcome=reply.outcome, turn_id=reply.turn_id, session=reply.session
-    )
-
-
-def _refusal(head: Route, room: RoomSettings) -> Outgoing:
-    limits, chars = room.limits, len(_message(head).text)
-    limit = limits.per_minute if head.rule == "rate_limited" else limits.message_chars
-    return _failure(head.rule, notice(head.rule, head.language, chars=chars, limit=limit))
-
-
-def _message(route: Route) -> MessageEvent:
-    if not isinstance(route.event, MessageEvent):
-        raise TypeError(f"{type(route.event).__name__} stands in a lane, where only messages wait")
-    return route.event
-
-
-def _incoming(
-    events: Sequence[Event], routes: Sequence[Route], person: int | None, *, said: str | None
-) -> tuple[Incoming, ...]:
-    """Return what was said, as memory takes it; `said` instead of the first text, if it is not None."""
-    messages = [_said(event, route, person) for event, route in zip(events, routes, strict=True)]
-    if said is not None:
-        messages[0] = msgspec.structs.replace(messages[0], text=said)
-    return tuple(messages)
-
-
-def _said(event: Event, route: Route, person: int | None) -> Incoming:
-    message = _message(route)
-    quote = message.quote
-    return Incoming(
-        key=route.conversation_key(),
-        event_id=event.id,
-        text=message.text,
-        speaker_name=message.sender.name,
-        person_id=person,
-        platform_message_id=message.message_id,
-        reply_to=message.in_reply_to,
-        quote=None if quote is None else Quoted(name=quote.name, text=quote.text, by_bot=quote.by_bot),
-    )
-
-
-def _caller(head: Route, *, kind: str, person: int | None) -> Caller:
-    event = head.event
-    return Caller(
-        channel=event.channel,
-        kind=kind,
-        tenant=event.sender.tenant,
-        account=event.sender.account,
-        person_id=person,
-        chat_type=event.chat_type,
-        room=event.room,
-        thread=event.thread,
-        language=head.language,
-    )
-
-
-def _chunks(adapter: Adapter | None, text: str) -> list[str]:
-    """None where the reply is collected. A channel that is gone splits nothing; its delivery gives the reply up, in sight."""
-    if adapter is None:
-        return [text]
-    return [] if adapter.capabilities.collected else adapter.chunks(text)

@@ -1,0 +1,56 @@
+"""What goes back for a turn: the answer, or the notice of why there is none. Pure.
+
+The responder decides which; the outbox keeps it, delivery sends it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+
+from adapters.base import Adapter
+from config.channels.base import RoomSettings
+from gateway.inbox.base import Event, Outcome, Reply
+from gateway.incoming import message_of
+from gateway.notices import notice
+from gateway.routing import Route
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """What goes back to the person. `failed` set: it is a notice, and the turn ends so."""
+
+    text: str
+    failed: Outcome | None = None
+    session: str | None = None
+
+
+def failure(
+    code: str, text: str, *, state: Literal["failed", "dead"] = "failed", session: str | None = None
+) -> Outgoing:
+    """Return a notice with which the turn ends."""
+    return Outgoing(text, Outcome(state=state, code=code, message=text), session)
+
+
+def refusal(head: Route, room: RoomSettings) -> Outgoing:
+    """Return the notice of a message that was refused by its rule."""
+    limits, chars = room.limits, len(message_of(head).text)
+    limit = limits.per_minute if head.rule == "rate_limited" else limits.message_chars
+    return failure(head.rule, notice(head.rule, head.language, chars=chars, limit=limit))
+
+
+def left_by(event: Event, reply: Reply) -> Event:
+    """Return the event as the stored reply has left it."""
+    return msgspec.structs.replace(
+        event, state=reply.state, outcome=reply.outcome, turn_id=reply.turn_id, session=reply.session
+    )
+
+
+def chunks_of(adapter: Adapter | None, text: str) -> list[str]:
+    """Return the text in pieces; none where the reply is collected. A channel that is gone splits nothing; its delivery gives
+    the reply up, in sight."""
+    if adapter is None:
+        return [text]
+    return [] if adapter.capabilities.collected else adapter.chunks(text)
