@@ -101,9 +101,10 @@ class Channel:
                 await self._unused.wait()
         except TimeoutError:
             logger.warning("channel ends with sends under way", extra={"channel": self._name})
-        self._stopping.set()
-        if self._limit is not None:
-            self._limit.reschedule(asyncio.get_running_loop().time())
+        finally:  # cancelled, too: else it would run on for ever
+            self._stopping.set()
+            if self._limit is not None:
+                self._limit.reschedule(asyncio.get_running_loop().time())
         if self._begun:
             await self._ended.wait()
 

@@ -228,6 +228,17 @@ async def test_a_send_that_hangs_does_not_keep_a_channel_for_ever(platform: Plat
             assert ["runs", "gone", "runs"] == platform.log
 
 
+async def test_a_change_that_is_cut_off_leaves_no_channel_running(platform: Platform) -> None:
+    """The gateway stops while a change waits for a send: the old channel ends although nobody waits for it any more."""
+    async with a_house(platform) as house:
+        await house.apply("bot")
+        with house.live.lent("bot"):
+            change = asyncio.create_task(house.apply("bot", sync_s=6))
+            await asyncio.sleep(0.01)
+            change.cancel()
+            await platform.until(lambda: platform.log == ["runs", "gone"])
+
+
 async def test_ends_are_bounded_too(platform: Platform) -> None:
     """A channel that does not close is cut off; one that is just starting is not waited for."""
     platform.acts = ["hangs on its way out", "hangs"]
