@@ -28,8 +28,7 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
     """Where a reply goes; bound when the message is accepted, never looked up at send time.
 
     `reply_to` is the message it answers. `quoted` is set where others spoke in between, so that readers need to be told
-    which message that is; a platform with replies of its own shows `reply_to` as one only then. `asker` is the account
-    that asked, tenant-free, for platforms that must be told for whom something is shown.
+    which message that is; a platform with replies of its own shows `reply_to` as one only then.
     """
 
     channel: str
@@ -37,7 +36,6 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
     thread: str | None = None
     reply_to: str | None = None
     quoted: Quote | None = None
-    asker: str | None = None
 
 
 class Sender(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +60,6 @@ class _Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
     chat_type: Literal["private", "group"]
     sender: Sender
     dedupe_ids: tuple[str, ...]  # each holds the subject that sent it; any one seen before makes this a duplicate
-    sent_ms: int | None = None  # the platform's own time, if it gives one
 
 
 class MessageEvent(_Event, frozen=True, kw_only=True, tag="message"):
@@ -285,9 +282,13 @@ class Named(Protocol):
 
 @runtime_checkable
 class Reconciles(Protocol):
-    """A channel that can find out whether a send arrived whose answer was lost."""
+    """A channel that can find out whether a message arrived whose answer was lost. Both verbs raise `SendFailed` when that
+    can't be told now."""
 
     async def find(self, address: Address, *, chunk_id: str) -> Receipt | None:
-        """Return the receipt of the chunk if the platform has it, None if it surely has not. Raises `SendFailed` when that
-        can't be told now."""
+        """Return the receipt of the chunk if the platform has it, None if it surely has not."""
+        ...
+
+    async def find_shown(self, address: Address, *, turn: str) -> str | None:
+        """Return the id of the message that shows the turn's reply (`Shows.show`), None if there surely is none."""
         ...

@@ -81,7 +81,6 @@ def route(
             room=event.room,
             thread=event.thread,
             reply_to=message.message_id if message else None,
-            asker=event.sender.account if event.sender.trusted else None,
         ),
         agent=agent,
         revision=configuration.revision,

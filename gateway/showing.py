@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from adapters.base import Adapter, Address, Call, Paced, Rate, Shows
+from adapters.base import Adapter, Address, Call, Paced, Rate, Reconciles, Shows
 from adapters.errors import Refused, SendFailed, Throttled, Unreachable
 from gateway.asking import Draft
 from gateway.errors import StoreBusy
@@ -47,6 +47,8 @@ class Showing:
         another message's here."""
         shown = Shown(self, turn, address, queue=queue, moved=moved)
         try:
+            if turn.attempts and not moved:
+                await shown.recall()
             yield shown
         except asyncio.CancelledError:
             shown.cancel()
@@ -80,6 +82,20 @@ class Shown:
             self._draft = draft
             run = self._run(draft, sign_every_s=adapter.sign_every_s, show_every_s=adapter.show_every_s)
             self._task = asyncio.create_task(run, name=f"show {self._turn.turn_id}")
+
+    async def recall(self) -> None:
+        """Find the message that an attempt before this one has shown, if it died before it could keep the id: the reply is to
+        take that message's place, not to stand below it."""
+        if self._message_id is not None:
+            return
+        with self._means.channels.lent(self._address.channel) as adapter:
+            if adapter is None or not isinstance(adapter, Reconciles) or not _shows_text(adapter):
+                return
+            try:
+                async with asyncio.timeout(self._means.show_s):
+                    self._message_id = await adapter.find_shown(self._address, turn=str(self._turn.turn_id))
+            except Exception as exc:
+                self._failed("sign", exc)
 
     async def end(self) -> str | None:
         """Show no more; return the id of the message that the finished reply replaces, None if there is none.
@@ -229,3 +245,7 @@ class Shown:
         except TimeoutError:
             return False
         return True
+
+
+def _shows_text(adapter: object) -> bool:
+    return isinstance(adapter, Shows) and adapter.show_every_s is not None

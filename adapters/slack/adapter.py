@@ -171,6 +171,10 @@ class SlackAdapter:
     async def find(self, address: Address, *, chunk_id: str) -> Receipt | None:
         return await self._open().find(address, chunk_id=chunk_id)
 
+    async def find_shown(self, address: Address, *, turn: str) -> str | None:
+        """See `Reconciles.find_shown`."""
+        return await self._open().find_shown(address, turn=turn)
+
     def _open(self) -> Posting:
         if self._posting is None:
             raise Unreachable(f"channel {self._name!r} is being opened or closed")

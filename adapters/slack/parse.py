@@ -27,8 +27,6 @@ class Ignored(msgspec.Struct, frozen=True):
 SPOKEN = ("", "bot_message", "file_share", "me_message", "thread_broadcast")
 """Subtypes of messages that somebody said. All others are the platform's own, also those it will invent."""
 
-_TS = re.compile(r"(\d{1,11})\.(\d{6})")
-
 
 def parse(payload: Fields, *, channel: str, me: Identity, reply_in_thread: bool = True) -> InboundEvent | Ignored:
     """Return the event that a payload of the Events API stands for.
@@ -84,7 +82,6 @@ class _Reader:
             **self._place(event, mentioned=mentioned),
             sender=sender,
             dedupe_ids=self._dedupe_ids("message", string(event, "ts"), sender.account),
-            sent_ms=milliseconds(string(event, "ts")),
             message_id=string(event, "ts"),
             text=text,
             mentions_bot=mentioned,
@@ -111,7 +108,6 @@ class _Reader:
             **self._place(after, mentioned=self._mentioned(before or after)),  # as it was when it was said
             sender=sender,
             dedupe_ids=self._dedupe_ids("edit", string(after, "ts"), edited),
-            sent_ms=milliseconds(edited),
             message_id=string(after, "ts"),
             text=text,
         )
@@ -127,7 +123,6 @@ class _Reader:
             **self._place(before, mentioned=self._mentioned(before)),
             sender=sender,
             dedupe_ids=self._dedupe_ids("delete", ts),
-            sent_ms=milliseconds(string(self._event, "event_ts")),
             message_id=ts,
         )
 
@@ -141,7 +136,6 @@ class _Reader:
             chat_type="group",
             sender=ourselves(self._me),
             dedupe_ids=self._dedupe_ids("move", old, new),
-            sent_ms=milliseconds(string(self._event, "event_ts")),
             new_room=new,
         )
 
@@ -158,7 +152,6 @@ class _Reader:
             chat_type="group",
             sender=person(event, inviter, payload=self._payload, me=self._me) if inviter else ourselves(self._me),
             dedupe_ids=self._dedupe_ids("presence", kind, string(event, "event_ts")),
-            sent_ms=milliseconds(string(event, "event_ts")),
             present=kind == "member_joined_channel",
         )
 
@@ -207,12 +200,6 @@ class _Reader:
 def without_leading(text: str, *, user: str) -> str:
     """Return the text without the mention of `user` that it begins with: an address, not a part of what is said."""
     return re.sub(rf"\A\s*<@{re.escape(user)}>[\s,:，：]*", "", text)
-
-
-def milliseconds(ts: str) -> int | None:
-    """Return a Slack timestamp's time. It is an id first: as a float it would lose digits."""
-    match = _TS.fullmatch(ts)
-    return int(match[1]) * 1000 + int(match[2]) // 1000 if match else None
 
 
 def slash(form: Fields, *, channel: str, me: Identity, prefix: str = "") -> MessageEvent:

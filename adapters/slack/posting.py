@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +12,6 @@ from slack_sdk.web.async_client import AsyncWebClient
 from adapters.base import Address, Call, Rate, Receipt
 from adapters.errors import Refused, Unknown, Unreachable
 from adapters.slack import render
-from adapters.slack.parse import milliseconds
 from adapters.slack.reading import Fields, maps, string
 from adapters.slack.web import ApiRefused, translated
 from adapters.text import closed
@@ -26,6 +26,7 @@ _NOT_EDITABLE = frozenset(
 )
 _NO_BLOCKS = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long"})
 _PAGES, _PAGE = 5, 200
+_TS = re.compile(r"\d{1,11}\.\d{6}")  # a message's id
 _REMEMBERED = 1_000
 
 
@@ -68,7 +69,7 @@ class Posting:
             return shown
         content = render.message(piece, quoted=address.quoted)
         if shown is None:
-            mark = {"turn": turn}
+            mark = _shows(turn)
             try:
                 shown = await self._post(address, {**content, "metadata": _metadata(mark)})
             except Unknown:
@@ -99,9 +100,13 @@ class Posting:
         ts = await self._found(address, {"chunk": chunk_id})
         return Receipt(message_id=ts) if ts is not None else None
 
+    async def find_shown(self, address: Address, *, turn: str) -> str | None:
+        """See `Reconciles.find_shown`."""
+        return await self._found(address, _shows(turn))
+
     async def _found(self, address: Address, mark: Fields) -> str | None:
         """Return the message with this mark among those that came after the one it answers."""
-        oldest = address.reply_to if milliseconds(address.reply_to or "") is not None else None
+        oldest = address.reply_to if _TS.fullmatch(address.reply_to or "") else None  # not what a command was called by
         cursor = None
         for _ in range(_PAGES):
             answer = await self._page(address, oldest=oldest, cursor=cursor)
@@ -158,6 +163,11 @@ def rates(name: str, address: Address, call: Call) -> tuple[Rate, ...]:
 def scope(name: str, method: str, room: str = "") -> str:
     """Return the name of a budget: a channel's method, in one room where its limit is the room's."""
     return f"{name} {method} {room}".rstrip()
+
+
+def _shows(turn: str) -> dict[str, str]:
+    """Return the mark of the message that shows a turn's reply."""
+    return {"turn": turn}
 
 
 def _metadata(mark: Fields) -> dict[str, Any]:

@@ -117,7 +117,6 @@ class _Reader:
             **self._place(),
             sender=sender,
             dedupe_ids=self._dedupe_ids("message", str(message.message_id), sender.account),
-            sent_ms=message.date * 1000 or None,
             message_id=str(message.message_id),
             # What is forwarded is somebody else's word: it is shown as such, and asks for nothing.
             text="" if forwarded else addressed(message, account=me.account, username=me.username),
@@ -139,7 +138,6 @@ class _Reader:
             **self._place(),
             sender=sender,
             dedupe_ids=self._dedupe_ids("edit", str(message.message_id), str(message.edit_date), text),
-            sent_ms=message.edit_date * 1000 or None,
             message_id=str(message.message_id),
             text=text,
         )
@@ -162,7 +160,6 @@ class _Reader:
             chat_type="group",
             sender=_identity(message.chat) if isinstance(sender, Ignored) else sender,
             dedupe_ids=ids,
-            sent_ms=message.date * 1000 or None,
             new_room=str(new),
         )
 
@@ -232,7 +229,6 @@ def _presence(number: int, change: MemberChange, *, channel: str, me: Identity) 
         chat_type="private" if change.chat.type == "private" else "group",
         sender=_person(change.user),
         dedupe_ids=_dedupe_ids(me, number, "presence", room, str(change.date), str(now))[:1],
-        sent_ms=change.date * 1000 or None,
         present=now,
         language=change.user.language_code or None,
     )

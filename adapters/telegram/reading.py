@@ -62,7 +62,6 @@ class TextQuote(msgspec.Struct, frozen=True, kw_only=True):
 class Message(msgspec.Struct, frozen=True, kw_only=True):
     message_id: int
     chat: Chat
-    date: int = 0
     edit_date: int = 0
     user: User | None = msgspec.field(name="from", default=None)
     sender_chat: Chat | None = None

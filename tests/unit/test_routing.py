@@ -106,7 +106,7 @@ def test_a_route_says_everything_that_must_not_be_decided_anew(configuration: Co
     )
     assert routed.memory_scope() == scope_of(key, mode="conversation")
     assert routed.scope == ("*", "web", "r%3A2/t%2F1", "group", "default")
-    assert Address(channel="web", room="r:2", thread="t/1", reply_to="m1", asker="T.U*") == routed.address
+    assert Address(channel="web", room="r:2", thread="t/1", reply_to="m1") == routed.address
     assert (configuration.revision, "zh", "mention", False) == (
         routed.revision,
         routed.language,
@@ -221,7 +221,6 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12
         user=TEXT,
         language=st.none() | TEXT,
         mentions_bot=st.booleans(),
-        sent_ms=st.none() | st.integers(0, 2**53),
     ),
     refused=st.booleans(),
 )
@@ -232,11 +231,13 @@ def test_a_stored_route_comes_back_as_it_was(configuration: Configuration, event
     assert routed == decode(encode(routed))
 
 
-def test_a_route_of_a_newer_release_can_be_read(configuration: Configuration) -> None:
-    """Fields that this release does not know are passed over; a body that is no route is an error."""
+def test_a_route_of_another_release_can_be_read(configuration: Configuration) -> None:
+    """Fields that this release does not know, or no longer, are passed over; a body that is no route is an error."""
     routed = route(said(), configuration=configuration, chosen_agent=None)
-    newer = msgspec.json.decode(encode(routed)) | {"later": 1}
+    other = msgspec.json.decode(encode(routed)) | {"later": 1}
+    other["event"]["sent_ms"] = 1_700_000_000_000
+    other["address"]["asker"] = "U1"
 
-    assert routed == decode(msgspec.json.encode(newer))
+    assert routed == decode(msgspec.json.encode(other))
     with pytest.raises(msgspec.ValidationError):
         decode(b"{}")

@@ -105,6 +105,7 @@ class House:
         inbox: object = None,
         outbox: object = None,
         moved: bool = False,
+        attempts: int = 0,
     ) -> AsyncIterator[Shown]:
         showing = Showing(
             inbox=cast("Any", inbox or self.box),
@@ -115,7 +116,7 @@ class House:
             counted=lambda channel, outcome: self.counts.append(outcome),
         )
         (event,) = await self.box.waiting(self.claim.lane)
-        turn = Running(claim=self.claim, turn_id=event.id, speaker="a", events=(event,), attempts=0)
+        turn = Running(claim=self.claim, turn_id=event.id, speaker="a", events=(event,), attempts=attempts)
         async with showing.turn(turn, ADDRESS, queue="c:room", moved=moved) as shown:
             yield shown
 
@@ -454,4 +455,63 @@ async def test_a_channel_that_goes_down_meanwhile(house: House) -> None:
         shown.follow(made)
         write(made, "text")
         await asyncio.sleep(0.01)
+    assert [] == stage.seen
+
+
+class Finder(Stage):
+    """A stage that can be asked what it shows for a turn; `there` says what, or fails."""
+
+    def __init__(self, there: str | Exception | None, *, show_every_s: float | None = 0.01) -> None:
+        super().__init__(show_every_s=show_every_s)
+        self.there = there
+
+    async def find(self, address: Address, *, chunk_id: str) -> Receipt | None:
+        raise AssertionError("showing asks for what is shown only")
+
+    async def find_shown(self, address: Address, *, turn: str) -> str | None:
+        assert (ADDRESS, True) == (address, turn.isdigit())
+        self.note("looked")
+        if isinstance(self.there, TimeoutError):
+            await asyncio.Event().wait()
+        if isinstance(self.there, Exception):
+            raise self.there
+        return self.there
+
+
+async def test_what_a_dead_attempt_has_shown_is_found_again(house: House) -> None:
+    """A process that died between showing the first words and keeping their id leaves no second message behind: the next
+    attempt goes on in the one that stands there, also when it shows nothing more itself."""
+    stage, made = Finder("m7"), draft()
+    async with house.showing(stage, attempts=1) as shown:
+        shown.follow(made)
+        write(made, "text")
+        await stage.until(lambda: "m7: text" in stage.seen)
+        assert "m7" == await shown.end()
+    async with house.showing(Finder("m8"), attempts=1) as shown:
+        assert "m8" == await shown.end()
+
+
+@pytest.mark.parametrize(
+    ("stage", "attempts", "looked"),
+    [
+        pytest.param(Finder("m7"), 0, False, id="first attempt"),
+        pytest.param(Finder("m7", show_every_s=None), 1, False, id="shows no text"),
+        pytest.param(Finder(None), 1, True, id="nothing there"),
+        pytest.param(Finder(Unreachable("away")), 1, True, id="away"),
+        pytest.param(Finder(TimeoutError()), 1, True, id="silent"),
+        pytest.param(Finder(RuntimeError("broken")), 1, True, id="broken"),
+    ],
+)
+async def test_no_look_up_stands_in_the_answers_way(house: House, stage: Finder, attempts: int, looked: bool) -> None:
+    """A turn's first attempt asks nothing, and what can't be told leaves the reply a message of its own."""
+    async with house.showing(stage, attempts=attempts, show_s=0.05) as shown:
+        assert None is await shown.end()
+    assert looked == ("looked" in stage.seen)
+
+
+async def test_nothing_is_looked_up_in_a_room_that_moved(house: House) -> None:
+    """What stood in the old room is not in the new one."""
+    stage = Finder("m7")
+    async with house.showing(stage, attempts=1, moved=True) as shown:
+        assert None is await shown.end()
     assert [] == stage.seen

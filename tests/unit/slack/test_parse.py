@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from adapters.base import DeleteEvent, EditEvent, MessageEvent, MoveEvent, PresenceEvent, Quote
 from adapters.problems import Problem
 from adapters.slack.authors import Identity
-from adapters.slack.parse import Ignored, milliseconds, parse, slash
+from adapters.slack.parse import Ignored, parse, slash
 from tests.unit.slack.samples import ME, TS, callback, message, read
 
 
@@ -358,14 +358,6 @@ def test_what_cannot_come_from_slack_is_refused_by_its_field(payload: dict[str, 
         slash(payload, channel="acme", me=ME) if "command" in payload else parse(payload, channel="acme", me=ME)
 
     assert 400 == refused.value.status
-
-
-@pytest.mark.parametrize(
-    ("ts", "expected"),
-    [("1700000000.240800", 1700000000240), ("1.000000", 1000), ("", None), ("1700000000", None), ("nan.000000", None)],
-)
-def test_a_timestamp_is_read_without_becoming_a_float(ts: str, expected: int | None) -> None:
-    assert expected == milliseconds(ts)
 
 
 def test_a_text_keeps_no_character_that_stores_refuse() -> None:

@@ -224,7 +224,7 @@ def test_an_edit_names_its_message_and_reads_as_the_message_would() -> None:
     edit = read(body, kind="edited_message")
 
     assert isinstance(edit, EditEvent)
-    assert ("5", said("@clew_bot /new@x 你好").text, 1_700_000_009_000) == (edit.message_id, edit.text, edit.sent_ms)
+    assert ("5", said("@clew_bot /new@x 你好").text) == (edit.message_id, edit.text)
 
 
 def test_two_edits_within_one_second_are_two() -> None:
