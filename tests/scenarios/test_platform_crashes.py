@@ -108,14 +108,22 @@ async def test_killed_with_a_send_on_its_way(way: str, there: World) -> None:
         await there.gateway.logged("send unknown")
 
 
-async def test_killed_while_the_answer_is_shown(tmp_path: Path) -> None:
-    """The message that shows the first words is the one that holds the answer: after a restart, too."""
+@pytest.mark.parametrize(
+    ("when", "ways"),
+    [
+        ("after", ("slack-http", "telegram-polling")),
+        pytest.param("before", ("slack-socket",), id="before its id is kept"),
+    ],
+)
+async def test_killed_while_the_answer_is_shown(tmp_path: Path, when: str, ways: tuple[str, ...]) -> None:
+    """The message that shows the first words is the one that holds the answer: after a restart, too. Slack can be asked for it
+    even where nobody had the time to note its id."""
     async with world(tmp_path, module="tests.scenarios.kill_at") as there:
-        for way in ("slack-http", "telegram-polling"):
+        for way in ways:
             held = Held()
             there.play(held)
             room = there.sides[way].group("team 团队", "Ann", "Bob")
-            await armed(there.gateway, "queues.show", "after")
+            await armed(there.gateway, "queues.show", when)
             await room.says("hi")
             await there.gateway.dead()
             assert [held.first] == room.replies()

@@ -256,6 +256,19 @@ async def test_what_shows_an_answer_is_found_when_its_receipt_was_lost(there: Wo
         await there.adapter.show(there.to(reply_to=asked), "so far", turn="8", shown=None)
 
 
+async def test_what_shows_an_answer_is_found_by_its_turn(there: World) -> None:
+    """As long as it is unfinished: the finished answer is found by its chunk."""
+    asked = await there.ann.says(there.general, "question")
+    address = there.to(reply_to=asked)
+    assert None is await there.adapter.find_shown(address, turn="7")
+    shown = await there.adapter.show(address, "so far", turn="7", shown=None)
+
+    assert shown == await there.adapter.find_shown(address, turn="7")
+    assert None is await there.adapter.find_shown(address, turn="8")
+    await there.adapter.send(address, "done", chunk_id="1", shown=shown)
+    assert None is await there.adapter.find_shown(address, turn="7")
+
+
 async def test_a_history_that_cannot_be_read_tells_nothing(there: World) -> None:
     there.here.will("conversations.history", broken(503))
     with pytest.raises(SendFailed):
