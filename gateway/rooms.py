@@ -36,6 +36,7 @@ class Rooms:
         self._look_s = look_s
         self._moved: tuple[MovedRoom, ...] = ()
         self._now: dict[tuple[str, str], str] = {}
+        self._looking = asyncio.Lock()
         self._known = False  # the store was asked since the last change that it told of
 
     async def move(self, channel: str, room: str, now_room: str) -> None:
@@ -51,13 +52,16 @@ class Rooms:
 
     async def look(self) -> None:
         """Learn of what other instances changed. Raises `memory.errors.StoreUnavailable`."""
-        if await self._names.look():
-            self._known = False
-        if not self._known:
-            self._moved = await self._names.moved_rooms()
-            self._known = True
-            self._now = {(moved.channel, moved.room): moved.now_room for moved in self._moved}
-            self._changed()
+        async with (
+            self._looking
+        ):  # an answer that was long on its way would undo a newer one; the store has its own time
+            if await self._names.look():
+                self._known = False
+            if not self._known:
+                self._moved = await self._names.moved_rooms()
+                self._known = True
+                self._now = {(moved.channel, moved.room): moved.now_room for moved in self._moved}
+                self._changed()
 
     async def follow(self) -> None:
         """Look now and then, for ever."""

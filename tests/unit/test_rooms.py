@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -14,7 +15,7 @@ from adapters.base import Address, Quote
 from config.loader import load
 from gateway.inbox.base import Reply
 from gateway.rooms import Rooms, target_of
-from memory.base import Store
+from memory.base import MovedRoom, Store
 from memory.errors import StoreUnavailable
 from memory.ids import Ids
 from memory.key import scope_of
@@ -109,6 +110,38 @@ async def test_another_instance_learns_of_it(column: Column, queues: Queues) -> 
         assert "-1001" == other.current(OLD).room
         elsewhere = msgspec.structs.replace(OLD, channel="web2")
         assert elsewhere == other.current(elsewhere)
+
+
+class Slow:
+    """A store whose first answer about moved rooms is long on its way."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self.asked, self.answer = store, asyncio.Event(), asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def moved_rooms(self) -> tuple[MovedRoom, ...]:
+        rooms = await self._store.moved_rooms()
+        if not self.asked.is_set():
+            self.asked.set()
+            await self.answer.wait()
+        return rooms
+
+
+async def test_an_answer_that_is_long_on_its_way_undoes_no_newer_one(column: Column, queues: Queues) -> None:
+    """A look that began before a move ends after it."""
+    async with column.open() as store:
+        slow = Slow(store)
+        rooms = rooms_on(cast("Any", slow), queues)
+        look = asyncio.create_task(rooms.look())
+        await slow.asked.wait()
+        move = asyncio.create_task(rooms.move("web", "-100", "-1001"))
+        await asyncio.wait({move}, timeout=0.2)
+        slow.answer.set()
+        await asyncio.gather(look, move)
+
+    assert "-1001" == rooms.current(OLD).room
 
 
 async def test_it_is_followed_for_as_long_as_the_gateway_runs(column: Column, queues: Queues) -> None:
