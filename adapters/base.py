@@ -259,6 +259,9 @@ class Shows(Protocol):
     show_every_s: float | None
     """Seconds between two states of the text at least; None: by this channel's settings only the sign is shown."""
 
+    shown_s: float | None
+    """Seconds that a text which is no message (`show` returned None) can be seen; None: there is no such."""
+
     async def sign(self, address: Address, *, on: bool) -> None:
         """Show that an answer is being made, or take that away again (where the platform does not do it by itself)."""
         ...

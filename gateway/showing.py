@@ -80,7 +80,7 @@ class Shown:
         adapter = self._means.channels.made(self._address.channel)
         if adapter is not None and isinstance(adapter, Shows):
             self._draft = draft
-            run = self._run(draft, sign_every_s=adapter.sign_every_s, show_every_s=adapter.show_every_s)
+            run = self._run(draft, adapter)
             self._task = asyncio.create_task(run, name=f"show {self._turn.turn_id}")
 
     async def recall(self) -> None:
@@ -120,12 +120,12 @@ class Shown:
         if self._signed:
             await self._call("sign", lambda adapter: adapter.sign(self._address, on=False), outcome="signed")
 
-    async def _run(self, draft: Draft, *, sign_every_s: float, show_every_s: float | None) -> None:
+    async def _run(self, draft: Draft, adapter: Shows) -> None:
         try:
             async with asyncio.TaskGroup() as tasks:
-                self._signing = tasks.create_task(self._sign(every_s=sign_every_s))
-                if show_every_s is not None:
-                    tasks.create_task(self._show(draft, every_s=show_every_s))
+                self._signing = tasks.create_task(self._sign(every_s=adapter.sign_every_s))
+                if adapter.show_every_s is not None:
+                    tasks.create_task(self._show(draft, every_s=adapter.show_every_s, lasts_s=adapter.shown_s))
         except* Exception as faults:
             # Most often the lane is lost; whatever it is, the answer goes on, or ends for reasons of its own.
             logger.warning("showing broke off", exc_info=faults, extra={"turn": self._turn.turn_id})
@@ -142,11 +142,16 @@ class Shown:
             if await self._rested(every_s):
                 return
 
-    async def _show(self, draft: Draft, *, every_s: float) -> None:
-        """Show the text whenever it has grown, at most once in `every_s`."""
+    async def _show(self, draft: Draft, *, every_s: float, lasts_s: float | None) -> None:
+        """Show the text whenever it has grown, at most once in `every_s`; also when it has not, before it is seen no more."""
         last = ""
         while True:
-            await draft.changed.wait()
+            fades = last and self._message_id is None
+            try:
+                async with asyncio.timeout(lasts_s / 2 if fades and lasts_s else None):
+                    await draft.changed.wait()
+            except TimeoutError:
+                last = ""
             if self._over.is_set():
                 return
             draft.changed.clear()

@@ -47,6 +47,7 @@ class SlackAdapter:
         self.capabilities = Capabilities(deletions=True, command_prefix=settings.slash_prefix)
         self.heartbeat_s = settings.heartbeat_s
         self.show_every_s = settings.show_every_s if settings.stream else None
+        self.shown_s: float | None = None
         self._name = name
         self._settings = settings
         self._secrets = [secret.get_secret_value().encode() for secret in settings.signing_secrets]

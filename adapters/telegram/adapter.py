@@ -49,6 +49,7 @@ class TelegramAdapter:
         self.capabilities = Capabilities(exclusive=settings.mode == "polling")
         self.heartbeat_s = settings.heartbeat_s
         self.show_every_s = settings.show_every_s if settings.stream else None
+        self.shown_s: float | None = 30.0  # a draft (platform-facts 2.9)
         self._name = name
         self._settings = settings
         self._secret = settings.secret_token.get_secret_value().encode() if settings.secret_token else b""

@@ -36,12 +36,14 @@ class Stage(Platform):
         *,
         sign_every_s: float = 60,
         show_every_s: float | None = 0.01,
+        shown_s: float | None = None,
         ids: bool = True,
         limits: tuple[Rate, ...] = (),
     ) -> None:
         super().__init__()
         self.sign_every_s = sign_every_s
         self.show_every_s = show_every_s
+        self.shown_s = shown_s
         self.seen: list[str] = []
         self.changed = asyncio.Event()
         self.gate = asyncio.Event()
@@ -515,3 +517,13 @@ async def test_nothing_is_looked_up_in_a_room_that_moved(house: House) -> None:
     async with house.showing(stage, attempts=1, moved=True) as shown:
         assert None is await shown.end()
     assert [] == stage.seen
+
+
+async def test_a_text_that_fades_is_shown_anew(house: House) -> None:
+    """Where what is shown is no message and goes away by itself, a text that stands still is shown again in time."""
+    stage, made = Stage(shown_s=0.02, ids=False), draft()
+    async with house.showing(stage) as shown:
+        shown.follow(made)
+        write(made, "text")
+        await stage.until(lambda: stage.texts()[:3] == ["None: text"] * 3)
+        assert None is await shown.end()
