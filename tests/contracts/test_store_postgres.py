@@ -385,6 +385,8 @@ class TestCost:
             "limit": 40,
             "before_id": 2**62,
             "platform_message_id": "p",
+            "room": "C1",
+            "user": "U1",
             "text": "t",
             "tokens": 1,
             "low_value": False,
