@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
@@ -24,18 +23,7 @@ from tests.emulators.slack.faults import (
     throttled,
 )
 from tests.emulators.slack.limits import Limits
-from tests.unit.slack_world import World, client, world
-
-
-@pytest.fixture
-def clock() -> SteppedClock:
-    return SteppedClock()
-
-
-@pytest.fixture
-async def here(monkeypatch: pytest.MonkeyPatch, clock: SteppedClock) -> AsyncIterator[World]:
-    async with world(monkeypatch, clock=clock) as built:
-        yield built
+from tests.unit.emulators.slack.world import World, client, world
 
 
 async def post(here: World, text: str = "x", **args: Any) -> str:

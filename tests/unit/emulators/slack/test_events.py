@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,27 +15,9 @@ from slack_sdk.signature import SignatureVerifier
 
 from tests.emulators.slack.clock import SteppedClock
 from tests.emulators.slack.push import Delivery
-from tests.unit.slack_world import World, client, world
+from tests.unit.emulators.slack.world import World, client, world
 
-RECORDED = Path(__file__).parents[1] / "payloads" / "slack" / "recorded"
-
-
-@pytest.fixture
-async def here(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
-    async with world(monkeypatch) as built:
-        yield built
-
-
-@pytest.fixture
-def clock() -> SteppedClock:
-    return SteppedClock()
-
-
-@pytest.fixture
-async def stepped(monkeypatch: pytest.MonkeyPatch, clock: SteppedClock) -> AsyncIterator[World]:
-    """The same world on a clock that the test moves."""
-    async with world(monkeypatch, clock=clock) as built:
-        yield built
+RECORDED = Path(__file__).parents[3] / "payloads" / "slack" / "recorded"
 
 
 def recorded(kind: str) -> dict[str, Any]:
@@ -286,34 +268,34 @@ async def test_the_url_is_checked_with_a_challenge(here: World) -> None:
 
 
 async def test_a_failed_delivery_comes_again_at_once_after_a_minute_and_after_five(
-    stepped: World, clock: SteppedClock
+    here: World, clock: SteppedClock
 ) -> None:
     """Same event id each time, its number and the reason in the headers; then never again (vercel/chat#667)."""
-    stepped.heard.statuses = [500, 503, 404, 500]
+    here.heard.statuses = [500, 503, 404, 500]
     start = clock.now()
-    await stepped.ann.says(stepped.general, "hello")
+    await here.ann.says(here.general, "hello")
     for wait_s in (60, 300):
-        await stepped.platform.pusher.resting()
+        await here.platform.pusher.resting()
         await clock.advance(wait_s)
-    await stepped.platform.settled()
-    headers = [one.headers for one in stepped.heard.received]
+    await here.platform.settled()
+    headers = [one.headers for one in here.heard.received]
 
-    assert 1 == len({one.body["event_id"] for one in stepped.heard.received})
+    assert 1 == len({one.body["event_id"] for one in here.heard.received})
     assert [None, "1", "2", "3"] == [header.get("X-Slack-Retry-Num") for header in headers]
     assert [None, "http_error", "http_error", "http_error"] == [h.get("X-Slack-Retry-Reason") for h in headers]
-    assert [0, 0, 60, 360] == [round(one.sent_at - start) for one in stepped.app.deliveries]
+    assert [0, 0, 60, 360] == [round(one.sent_at - start) for one in here.app.deliveries]
 
 
-async def test_a_late_ack_counts_as_none(stepped: World, clock: SteppedClock) -> None:
+async def test_a_late_ack_counts_as_none(here: World, clock: SteppedClock) -> None:
     """After three seconds the event comes again, although the first try is answered later (slackapi/bolt-python#1027)."""
-    stepped.heard.go_on.clear()
-    await stepped.ann.says(stepped.general, "slow one")
-    await stepped.heard.holding(1)
+    here.heard.go_on.clear()
+    await here.ann.says(here.general, "slow one")
+    await here.heard.holding(1)
     await clock.advance(3)
-    await stepped.heard.holding(2)
-    stepped.heard.go_on.set()
-    await stepped.platform.pusher.settled(late=True)
-    first, second = stepped.app.deliveries
+    await here.heard.holding(2)
+    here.heard.go_on.set()
+    await here.platform.pusher.settled(late=True)
+    first, second = here.app.deliveries
 
     assert ("http_timeout", True, False) == (first.failed, first.late, first.acked)
     assert (True, "http_timeout") == (second.acked, second.reason)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
@@ -11,16 +10,10 @@ import pytest
 from telegram.error import BadRequest, Conflict, InvalidToken, NetworkError, RetryAfter, TimedOut
 
 from tests.emulators.telegram import faults
-from tests.emulators.telegram.emulator import Telegram, telegram
-from tests.unit.bot_client import client, post
+from tests.emulators.telegram.emulator import Telegram
+from tests.unit.emulators.telegram.bot_client import client, post
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*retry_after:telegram.warnings.PTBDeprecationWarning")
-
-
-@pytest.fixture
-async def tg() -> AsyncIterator[Telegram]:
-    async with telegram() as tg:
-        yield tg
 
 
 @pytest.mark.parametrize("base", ["/bot", "/bot{token}"])

@@ -23,14 +23,9 @@ from slack_sdk.web.async_client import AsyncWebClient
 from tests.emulators.slack.apps import App, Bot
 from tests.emulators.slack.clock import SteppedClock
 from tests.emulators.slack.server import Slack, slack
-from tests.unit.slack_world import World, client, world
+from tests.unit.emulators.slack.world import World, client, world
 
 Frame = dict[str, Any]
-
-
-@pytest.fixture
-def clock() -> SteppedClock:
-    return SteppedClock()
 
 
 @pytest.fixture
@@ -320,7 +315,7 @@ async def test_the_readmes_scene_plays(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
         monkeypatch.delenv(name, raising=False)
-    readme = (Path(__file__).parents[1] / "emulators" / "slack" / "README.md").read_text()
+    readme = (Path(__file__).parents[3] / "emulators" / "slack" / "README.md").read_text()
     names: dict[str, Any] = {"slack": slack, "my_bot": my_bot}
     exec(readme.split("```python\n")[1].split("```")[0], names)
     await names["scene"]()

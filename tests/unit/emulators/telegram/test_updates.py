@@ -18,24 +18,12 @@ from tests.emulators.telegram import faults, rooms
 from tests.emulators.telegram.clock import Bell, LoopClock
 from tests.emulators.telegram.emulator import Telegram, telegram
 from tests.emulators.telegram.updates import Updates
-from tests.unit.bot_client import client, post
+from tests.unit.emulators.telegram.bot_client import client, post
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*retry_after:telegram.warnings.PTBDeprecationWarning")
 
-PAYLOADS = Path(__file__).parents[1] / "payloads" / "telegram"
+PAYLOADS = Path(__file__).parents[3] / "payloads" / "telegram"
 DAY_S = 24 * 3600
-
-
-@pytest.fixture
-async def clock() -> LoopClock:
-    """Time that stands still until a test moves it."""
-    return LoopClock(scale=0)
-
-
-@pytest.fixture
-async def tg(clock: LoopClock) -> AsyncIterator[Telegram]:
-    async with telegram(clock=clock) as tg:
-        yield tg
 
 
 def texts(updates: tuple[Update, ...]) -> list[str | None]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
 from telegram import (
@@ -22,21 +21,9 @@ from tests.emulators.telegram import faults, rooms
 from tests.emulators.telegram.clock import Bell, LoopClock, within
 from tests.emulators.telegram.emulator import Telegram, telegram
 from tests.emulators.telegram.flood import Limit
-from tests.unit.bot_client import client, post
+from tests.unit.emulators.telegram.bot_client import client, post
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*retry_after:telegram.warnings.PTBDeprecationWarning")
-
-
-@pytest.fixture
-async def clock() -> LoopClock:
-    """Time that stands still until a test moves it."""
-    return LoopClock(scale=0)
-
-
-@pytest.fixture
-async def tg(clock: LoopClock) -> AsyncIterator[Telegram]:
-    async with telegram(clock=clock) as tg:
-        yield tg
 
 
 async def test_a_reply_needs_its_target_unless_it_may_go_without(tg: Telegram) -> None:

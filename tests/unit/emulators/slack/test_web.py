@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
@@ -12,13 +11,7 @@ import pytest
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from tests.unit.slack_world import World, client, world
-
-
-@pytest.fixture
-async def here(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
-    async with world(monkeypatch) as built:
-        yield built
+from tests.unit.emulators.slack.world import World, client
 
 
 async def test_a_post_stands_in_its_thread_with_its_metadata_and_is_found_again(here: World) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -10,15 +9,8 @@ from telegram import Update
 from telegram.error import BadRequest, ChatMigrated, Forbidden
 
 from tests.emulators.telegram import content, rooms
-from tests.emulators.telegram.clock import LoopClock
 from tests.emulators.telegram.emulator import Telegram, telegram
-from tests.unit.bot_client import client
-
-
-@pytest.fixture
-async def tg() -> AsyncIterator[Telegram]:
-    async with telegram(clock=LoopClock(scale=0)) as tg:
-        yield tg
+from tests.unit.emulators.telegram.bot_client import client
 
 
 def heard(tg: Telegram) -> list[str]:

@@ -16,7 +16,7 @@ from telegram.error import BadRequest
 from tests.emulators.telegram import entities, markup, texts
 from tests.emulators.telegram.emulator import telegram
 from tests.emulators.telegram.errors import ApiError
-from tests.unit.bot_client import client
+from tests.unit.emulators.telegram.bot_client import client
 
 PREFIX = "Bad Request: can't parse entities: "
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
@@ -15,20 +14,9 @@ from tests.emulators.slack.blocks import check_blocks
 from tests.emulators.slack.clock import SteppedClock
 from tests.emulators.slack.faults import ApiError
 from tests.emulators.slack.richtext import links, pings, rich_text, typed, unescape
-from tests.unit.slack_world import World, client, world
+from tests.unit.emulators.slack.world import World, client
 
 Json = dict[str, Any]
-
-
-@pytest.fixture
-def clock() -> SteppedClock:
-    return SteppedClock()
-
-
-@pytest.fixture
-async def here(monkeypatch: pytest.MonkeyPatch, clock: SteppedClock) -> AsyncIterator[World]:
-    async with world(monkeypatch, clock=clock) as built:
-        yield built
 
 
 def section(text: str) -> Json:
