@@ -231,7 +231,7 @@ class Adapter(Protocol):
         chunk takes its place; where the platform won't have that any more, the chunk goes out as a new message.
 
         Raises an `adapters.errors.SendFailed` subclass: `Refused` (never retry), `Throttled` (with `retry_after_s`),
-        `Unreachable` (not sent; retry), `Unknown` (it may have arrived)."""
+        `Unreachable` (not sent, or an edit, which may be made again; retry), `Unknown` (a new message may have arrived)."""
         ...
 
     async def probe(self) -> None:

@@ -8,7 +8,7 @@ AdapterFault
     ├── Refused     the platform says no for good (gone, forbidden, malformed): dead letter
     ├── Moved       the room has another id now; carries new_room
     ├── Throttled   the platform asks to wait; carries retry_after_s and the scope (a `Rate`'s) that must wait
-    ├── Unreachable not sent for sure; try again
+    ├── Unreachable not sent for sure, or an edit; try again
     └── Unknown     may have arrived; never sent again blindly
 """
 
@@ -61,8 +61,8 @@ class Throttled(SendFailed):
 
 
 class Unreachable(SendFailed):
-    """The chunk was not sent."""
+    """The chunk was not sent; or it was to change a message, which may be done again."""
 
 
 class Unknown(SendFailed):
-    """The chunk may have arrived."""
+    """The chunk may have arrived, as a new message."""

@@ -16,7 +16,7 @@ from adapters.errors import Moved, Refused, SendFailed, Throttled, Unreachable
 from gateway.errors import StoreBusy
 from gateway.inbox.base import Chunk, Inbox, Outbox
 from gateway.pacing import Pacing
-from gateway.sending import Channels, Down, Sending, address_of
+from gateway.sending import Channels, Down, Sending, Unanswered, address_of
 from gateway.waits import retry_wait_s
 from memory.errors import StoreUnavailable
 from memory.ids import now_ms
@@ -154,7 +154,9 @@ class Delivery:
         if self._channels.back_s(chunk.channel) is None:
             return self._dead(chunk, f"channel {chunk.channel!r} is not configured any more")
         if chunk.state == "unknown":
-            return await self._looked_up(chunk, "the gateway stopped while this was being sent")
+            return await self._looked_up(
+                chunk, "the gateway stopped while this was being sent", repeatable=_edits(chunk)
+            )
         try:
             receipt = await self._sending.send(chunk)
         except Down as fault:
@@ -167,15 +169,16 @@ class Delivery:
             return self._retried(chunk, str(fault))
         except Refused as fault:
             return self._dead(chunk, str(fault))
+        except Unanswered as fault:
+            return await self._looked_up(chunk, str(fault), repeatable=_edits(chunk))
         except SendFailed as fault:
-            return await self._looked_up(chunk, str(fault))
+            return await self._looked_up(chunk, str(fault), repeatable=False)
         return self._sent(chunk, receipt.message_id)
 
-    async def _looked_up(self, chunk: Chunk, error: str) -> Record | None:
+    async def _looked_up(self, chunk: Chunk, error: str, *, repeatable: bool) -> Record | None:
         """Find out what became of a send whose end nobody saw, as often as it would have been sent."""
         if not self._sending.can_find(chunk):
-            # Putting a text into a message twice does no harm.
-            again = chunk.shown is not None and chunk.attempts < self._attempts
+            again = repeatable and chunk.attempts < self._attempts
             return self._retried(chunk, error) if again else self._unknown(chunk, error)
         for attempt in range(1, self._attempts + 1):
             wait_s = retry_wait_s(attempt, first_s=self._first_wait_s)
@@ -277,3 +280,8 @@ class Delivery:
     def _settled(self, chunk: Chunk, outcome: str) -> None:
         self._throttled_since.pop(chunk.id, None)
         self._counted(chunk.channel, outcome)
+
+
+def _edits(chunk: Chunk) -> bool:
+    """Whether the chunk goes into a message that stands there: doing that twice does no harm."""
+    return chunk.shown is not None

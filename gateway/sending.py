@@ -41,6 +41,10 @@ class Down(Unreachable):
     """The channel does not run now."""
 
 
+class Unanswered(Unknown):
+    """The call was given up, or broke off: not even the adapter can tell what it had come to."""
+
+
 class Sending:
     """Calls adapters for delivery."""
 
@@ -73,13 +77,13 @@ class Sending:
                 async with asyncio.timeout(self._send_s):
                     return await adapter.send(address, chunk.text, chunk_id=str(chunk.id), shown=chunk.shown)
             except TimeoutError as exc:
-                raise Unknown(f"no receipt within {self._send_s:g} s") from exc
+                raise Unanswered(f"no receipt within {self._send_s:g} s") from exc
             except SendFailed:
                 raise
             except Exception as exc:
                 # A fault of the adapter's own: whether the platform has the message, nobody can tell.
                 logger.exception("send broke off", extra={"turn": chunk.turn_id, "channel": chunk.channel})
-                raise Unknown(f"{type(exc).__name__} while sending") from exc
+                raise Unanswered(f"{type(exc).__name__} while sending") from exc
 
     def can_find(self, chunk: Chunk) -> bool:
         """Whether the channel's platform can tell what became of a send."""

@@ -65,6 +65,9 @@ class Finding(Platform):
             raise answer
         return answer
 
+    async def find_shown(self, address: Address, *, turn: str) -> str | None:
+        raise AssertionError("only who shows replies asks for this")
+
 
 @pytest.fixture
 async def box(tmp_path: Path) -> AsyncIterator[SqliteInbox]:
@@ -333,8 +336,9 @@ async def test_the_end_leaves_a_look_up_for_the_next_start(tmp_path: Path) -> No
 
 
 async def test_a_shown_reply_may_be_put_in_place_twice(box: SqliteInbox) -> None:
-    """An edit whose answer was lost is made again: the same text in the same message does no harm (sipeed/picoclaw#2092)."""
+    """An edit that broke off is made again: the same text in the same message does no harm (sipeed/picoclaw#2092)."""
     places: list[str | None] = []
+    broken = RuntimeError("broken")
 
     class Editing(Limited):
         async def send(self, address: Address, chunk: str, *, chunk_id: str, shown: str | None = None) -> Receipt:
@@ -342,7 +346,7 @@ async def test_a_shown_reply_may_be_put_in_place_twice(box: SqliteInbox) -> None
             return await super().send(address, chunk, chunk_id=chunk_id, shown=shown)
 
     turn = await reply(box, "r", "1|2", shown="m7")
-    platform = Editing(fault=lambda room, text, tried: Unknown("lost") if text == "1" and tried == 1 else None)
+    platform = Editing(fault=lambda room, text, tried: broken if text == "1" and tried == 1 else None)
     outcomes = await deliver(box, platform, [turn])
 
     assert "answered" == outcomes[turn].state
@@ -365,9 +369,19 @@ async def test_an_edit_that_is_always_lost_is_unknown(box: SqliteInbox) -> None:
     """It has an end, and is no dead letter: the text may well stand there."""
     turn = await reply(box, "r", "1", shown="m7")
     counts: list[str] = []
-    await deliver(box, Platform(lambda room, text, tried: Unknown("lost")), [turn], attempts=3, counts=counts)
+    await deliver(box, Platform(lambda room, text, tried: RuntimeError("broken")), [turn], attempts=3, counts=counts)
 
     assert ["retried", "retried", "unknown"] == counts
+
+
+async def test_a_shown_reply_that_may_stand_below_is_not_sent_twice(box: SqliteInbox) -> None:
+    """An adapter calls unknown only what may have become a new message, as the one to edit was gone."""
+    turn = await reply(box, "r", "1", shown="m7")
+    platform = Platform(lambda room, text, tried: Unknown("lost"))
+    counts: list[str] = []
+    await deliver(box, platform, [turn], counts=counts)
+
+    assert ["unknown"] == counts
 
 
 async def test_limits_that_can_not_be_told_don_t_stop_the_outbox(box: SqliteInbox) -> None:
