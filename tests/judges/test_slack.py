@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.judges.slack import BOT, BOT_TOKEN, SIGNING_SECRET, SlackJudge, slack_judge
-from tests.scenarios.stage import Held, said, talk
-from tests.scenarios.world import Gateway, ModelServer, Prompt, gateway, model_server, write_config
+from tests.scenarios.platforms import echo
+from tests.scenarios.stage import Held, talk
+from tests.scenarios.world import Gateway, ModelServer, gateway, model_server, write_config
 
 pytestmark = pytest.mark.judge
 
@@ -43,10 +44,6 @@ class World:
                     messages = sorted(told["messages"], key=lambda one: one["ts"])
                     texts = [one["text"] for one in messages if one["user"] == BOT]
         assert [*answers] == texts
-
-
-def echo(prompt: Prompt) -> str:
-    return f"re: {said(prompt).rpartition(']: ')[2]}"
 
 
 @pytest.fixture

@@ -176,11 +176,6 @@ class SlackSide:
         members = {name: self.here.person(name) for name in people or ("Ann",)}
         return SlackRoom(self.here.channel(title, members=[*members.values(), self.bot]), self.bot, members)
 
-    def party(self, *people: str) -> SlackRoom:
-        """Return the direct messages of several."""
-        members = {name: self.here.person(name) for name in people}
-        return SlackRoom(self.here.dm(*members.values(), self.bot), self.bot, members)
-
     def will(self, *faults: SlackFault | None) -> None:
         self.here.will("chat.postMessage", *faults)
 
@@ -250,11 +245,6 @@ class TelegramSide:
         topic = open_topic(chat, title, by=next(iter(members.values())))
         return TelegramRoom(chat, self.bot, members, topic)
 
-    def plain_group(self, title: str, *people: str) -> TelegramRoom:
-        """Return a new basic group."""
-        members = {name: self.tg.person(name) for name in people}
-        return TelegramRoom(self.tg.group(title, *members.values(), bots=(self.bot,)), self.bot, members)
-
     def loses_receipt(self) -> None:
         self.tg.faults.plan("sendMessage", telegram_faults.cut(done=True))
 
@@ -271,7 +261,7 @@ class World:
     platform: Slack
     tg: Telegram
     model: ModelServer
-    sides: dict[str, SlackSide | TelegramSide]
+    sides: dict[str, Side]
     config: Path
     clocks: tuple[SteppedClock, LoopClock] | None
     gateway: Gateway = field(init=False)
@@ -351,7 +341,7 @@ async def world(
             yield there
 
 
-def _side(name: str, platform: Slack, tg: Telegram) -> SlackSide | TelegramSide:
+def _side(name: str, platform: Slack, tg: Telegram) -> Side:
     if name.startswith("slack"):
         here, app = platform.workspace(name), platform.app(name, socket_mode="socket" in name)
         return SlackSide(name, platform, here, app, here.install(app))

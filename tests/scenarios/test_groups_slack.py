@@ -18,8 +18,9 @@ from gateway.presence import LEFT, first_use_text
 from tests.emulators.slack.channels import Channel, Message
 from tests.emulators.slack.faults import throttled
 from tests.emulators.slack.server import slack
+from tests.scenarios.platforms import echo
 from tests.scenarios.stage import Held
-from tests.scenarios.test_slack import AGENT, World, channel_of, echo
+from tests.scenarios.test_slack import AGENT, World, channel_of
 from tests.scenarios.world import gateway, model_server, write_config
 
 CAN = Capabilities(deletions=True)

@@ -14,8 +14,9 @@ from gateway.notices import notice
 from gateway.presence import first_use_text
 from tests.emulators.telegram import rooms
 from tests.emulators.telegram.emulator import telegram
+from tests.scenarios.platforms import echo
 from tests.scenarios.stage import Held
-from tests.scenarios.test_telegram import AGENT, World, echo
+from tests.scenarios.test_telegram import AGENT, World
 from tests.scenarios.world import gateway, model_server, write_config
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -11,7 +11,8 @@ import pytest
 import pytest_asyncio
 
 from tests.scenarios.conftest import HOOK
-from tests.scenarios.stage import Stage, said, stage, talk, users
+from tests.scenarios.platforms import words
+from tests.scenarios.stage import Stage, stage, talk, users
 from tests.scenarios.world import Hook, Prompt, gateway, model_server, write_config
 
 AGENT = 'agents: {default: {kind: openai, base_url: "MODEL", model: stub}}'
@@ -81,7 +82,7 @@ SCENES = {
 
 def model_of(lines: tuple[Line, ...], prompt: Prompt) -> str:
     """Answer the last message if everything it refers to stands in the prompt's earlier messages."""
-    line = next(line for line in lines if line.said == said(prompt))
+    line = next(line for line in lines if line.said == words(prompt))
     earlier = "\n".join(text for _, text in talk(prompt)[:-1])
     return line.answer if all(need in earlier for need in line.needs) else LOST
 

@@ -17,18 +17,14 @@ from tests.emulators.telegram.emulator import Telegram, telegram
 from tests.emulators.telegram.faults import cut, server_error, throttled
 from tests.emulators.telegram.messages import Message
 from tests.emulators.telegram.people import Person
-from tests.scenarios.stage import Held, said, talk
-from tests.scenarios.test_scenes import LOST, SCENES, Line
-from tests.scenarios.world import Gateway, ModelServer, Prompt, gateway, model_server, write_config
+from tests.scenarios.platforms import echo
+from tests.scenarios.stage import Held, talk
+from tests.scenarios.test_scenes import SCENES, model_of
+from tests.scenarios.world import Gateway, ModelServer, gateway, model_server, write_config
 
 PUBLIC = "https://clew.example"
 AGENT = "agents: {{default: {{kind: openai, base_url: '{url}', model: stub}}}}\n"
 SERVER = f"public_url: '{PUBLIC}'"
-
-
-def echo(prompt: Prompt) -> str:
-    """Answer with what was said, without the speaker that stands before it in groups."""
-    return f"re: {said(prompt).rpartition(']: ')[2]}"
 
 
 @dataclass
@@ -94,22 +90,11 @@ def there(shared: World) -> World:
     return shared.afresh()
 
 
-def play(there: World, lines: tuple[Line, ...]) -> None:
-    """Let the model answer each line if what it refers to stands in its prompt; in groups lines have their speaker before."""
-
-    def answer(prompt: Prompt) -> str:
-        line = next(line for line in lines if line.said in said(prompt))
-        earlier = "\n".join(text for _, text in talk(prompt)[:-1])
-        return line.answer if all(need in earlier for need in line.needs) else LOST
-
-    there.model.script = answer
-
-
 @pytest.mark.parametrize("scene", [scene for scene in SCENES if not scene.startswith("C")])
 @pytest.mark.asyncio(loop_scope="module")
 async def test_the_scenes_are_understood_in_every_kind_of_chat(scene: str, there: World) -> None:
     """A02, B02, E01: in private, in a forum's topic, in a plain supergroup."""
-    play(there, SCENES[scene])
+    there.model.script = lambda prompt: model_of(SCENES[scene], prompt)
     forum = there.tg.supergroup("Forum", there.ann, forum=True)
     topic = rooms.open_topic(forum, "Support", by=there.ann)
     for chat, inside in (
