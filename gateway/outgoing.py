@@ -1,10 +1,11 @@
-"""What goes back for a turn: the answer, or the notice of why there is none. Pure.
+"""What goes back for a turn: the answer, or the notice of why there is none. Decided without looking at anything else.
 
 The responder decides which; the outbox keeps it, delivery sends it.
 """
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,6 +17,9 @@ from gateway.inbox.base import Event, Outcome, Reply
 from gateway.incoming import message_of
 from gateway.notices import notice
 from gateway.routing import Route
+
+SPLIT_AT_ONCE = 4_000
+"""Characters that are split where they are; longer texts are split in a thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +52,14 @@ def left_by(event: Event, reply: Reply) -> Event:
     )
 
 
-def chunks_of(adapter: Adapter | None, text: str) -> list[str]:
+async def chunks_of(adapter: Adapter | None, text: str) -> list[str]:
     """Return the text in pieces; none where the reply is collected. A channel that is gone splits nothing; its delivery gives
     the reply up, in sight."""
     if adapter is None:
         return [text]
-    return [] if adapter.capabilities.collected else adapter.chunks(text)
+    if adapter.capabilities.collected:
+        return []
+    if len(text) <= SPLIT_AT_ONCE:
+        return adapter.chunks(text)
+    # Splitting is pure, and of a long text takes up to seconds, in which nobody else would be heard.
+    return await asyncio.to_thread(adapter.chunks, text)

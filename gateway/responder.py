@@ -123,6 +123,7 @@ class Responder:
             outgoing = await self._outgoing(turn, routes, shown)
             if outgoing is None:
                 return
+            chunks = await chunks_of(self._live.made(address.channel), outgoing.text)
             message_id, current = await shown.end(), self._current(address)
             target = target_of(await self._addressed(turn, routes[0], current))
             reply = Reply(
@@ -132,7 +133,7 @@ class Responder:
                 queue=target.queue,
                 address=target.address,
                 text=outgoing.text,
-                chunks=chunks_of(self._live.made(address.channel), outgoing.text),
+                chunks=chunks,
                 failed=outgoing.failed,
                 session=outgoing.session,
                 lane=turn.claim.lane,
