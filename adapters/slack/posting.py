@@ -14,7 +14,6 @@ from adapters.errors import Refused, Unknown, Unreachable
 from adapters.slack import render
 from adapters.slack.reading import Fields, maps, string
 from adapters.slack.web import ApiRefused, translated
-from adapters.text import closed
 
 POST, UPDATE, STATUS = "chat.postMessage", "chat.update", "assistant.threads.setStatus"
 
@@ -64,7 +63,7 @@ class Posting:
     async def show(self, address: Address, text: str, *, turn: str, shown: str | None) -> str | None:
         """Post the answer as far as it has come, then edit that message. What is longer than one message shows its first
         part until the answer is whole. A post whose answer was lost is looked for, so that none stays there half-done."""
-        piece = render.chunks(closed(text))[0]
+        piece = render.beginning(text)
         if not piece.strip() or (shown is not None and self._shown.get(shown) == piece):
             return shown
         content = render.message(piece, quoted=address.quoted)

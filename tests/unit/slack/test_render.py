@@ -9,7 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.base import Quote
-from adapters.slack.render import PIECE_CHARS, TEXT_BYTES, block_text, chunks, escaped, message, notification, text_only
+from adapters.slack.render import (
+    PIECE_CHARS,
+    TEXT_BYTES,
+    beginning,
+    block_text,
+    chunks,
+    escaped,
+    message,
+    notification,
+    text_only,
+)
 from tests.emulators.slack.richtext import pings
 
 LIVE = [
@@ -125,6 +135,16 @@ def test_no_text_takes_long_to_make_safe(text: str) -> None:
     """A quadratic reading of these would stop the process for minutes (the test's own time limit is the judge)."""
     for _ in range(20):
         block_text(text)
+
+
+@pytest.mark.parametrize("length", [10, 3_000, 100_000, 10_000_000])
+def test_the_beginning_of_a_growing_answer_is_one_message(length: int) -> None:
+    """An open fence is closed; what is beyond the first message waits for the finished answer, and costs nothing until then."""
+    piece = beginning("好的：\n\n```py\n" + "x = '<值'\n" * (length // 9))
+
+    assert piece.startswith("好的：\n\n```py\nx = '<值'")
+    assert piece.endswith("```")
+    assert len(block_text(piece)) <= PIECE_CHARS
 
 
 def test_a_short_answer_is_one_message() -> None:
