@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -63,7 +64,8 @@ class Posting:
     async def show(self, address: Address, text: str, *, turn: str, shown: str | None) -> str | None:
         """Post the answer as far as it has come, then edit that message. What is longer than one message shows its first
         part until the answer is whole. A post whose answer was lost is looked for, so that none stays there half-done."""
-        piece = render.beginning(text)
+        # Where it is dense with marks, that takes long enough for others to notice.
+        piece = await asyncio.to_thread(render.beginning, text)
         if not piece.strip() or (shown is not None and self._shown.get(shown) == piece):
             return shown
         content = render.message(piece, quoted=address.quoted)

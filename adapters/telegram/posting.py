@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import zlib
 from collections import OrderedDict
 from typing import Any
@@ -59,7 +60,8 @@ class Posting:
     async def show(self, address: Address, text: str, *, turn: str, shown: str | None) -> str | None:
         """Show the answer as far as it has come: in private as a draft, which the finished message dismisses; else, and
         where drafts are refused, in a message that is edited. What is longer than one message shows its first part."""
-        piece = render.beginning(text)
+        # Where it is dense with marks, that takes long enough for others to notice.
+        piece = await asyncio.to_thread(render.beginning, text)
         if not piece.strip() or (shown is not None and self._shown.get(shown) == piece):
             return shown
         told, message = render.message(piece), _message_in(address, shown)
