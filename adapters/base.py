@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, TypedDict, runtime_checkable
 
 import msgspec
 
@@ -51,6 +51,15 @@ class Sender(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
     trusted: bool = True
     is_bot: bool = False
+
+
+class Place(TypedDict):
+    """Where an event happened: those of its fields that say so."""
+
+    channel: str
+    room: str
+    thread: str | None
+    chat_type: Literal["private", "group"]
 
 
 class _Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):

@@ -6,11 +6,21 @@ Names are left out here: they are looked up after the platform has its acknowled
 from __future__ import annotations
 
 import re
-from typing import Literal, TypedDict
+from typing import Literal
 
 import msgspec
 
-from adapters.base import DeleteEvent, EditEvent, InboundEvent, MessageEvent, MoveEvent, PresenceEvent, Quote, Sender
+from adapters.base import (
+    DeleteEvent,
+    EditEvent,
+    InboundEvent,
+    MessageEvent,
+    MoveEvent,
+    Place,
+    PresenceEvent,
+    Quote,
+    Sender,
+)
 from adapters.slack.authors import Identity, author_of, meant_for, ourselves, person, require
 from adapters.slack.reading import Fields, is_shared, mapping, maps, mentions, said, shared_text, string
 from adapters.strict import digest
@@ -50,13 +60,6 @@ def parse(payload: Fields, *, channel: str, me: Identity, reply_in_thread: bool 
         case "channel_id_changed", _:
             return reader.moved()
     return Ignored("unused")
-
-
-class _Place(TypedDict):
-    channel: str
-    room: str
-    thread: str | None
-    chat_type: Literal["private", "group"]
 
 
 class _Reader:
@@ -155,7 +158,7 @@ class _Reader:
             present=kind == "member_joined_channel",
         )
 
-    def _place(self, message: Fields, *, mentioned: bool) -> _Place:
+    def _place(self, message: Fields, *, mentioned: bool) -> Place:
         room, ts = string(self._event, "channel"), string(message, "ts")
         root = _root(message)
         require(**{"event.channel": room, "event.ts": ts})

@@ -5,11 +5,11 @@ Never raises: an update that can't be read is one more reason, so that it can't 
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from typing import Literal
 
 import msgspec
 
-from adapters.base import EditEvent, InboundEvent, MessageEvent, MoveEvent, PresenceEvent, Quote, Sender
+from adapters.base import EditEvent, InboundEvent, MessageEvent, MoveEvent, Place, PresenceEvent, Quote, Sender
 from adapters.strict import digest
 from adapters.telegram.reading import (
     Chat,
@@ -80,13 +80,6 @@ def _read(update: Fields, *, channel: str, me: Identity) -> InboundEvent | Ignor
         case None:
             return Ignored("unused")
     return Ignored("channel_post")
-
-
-class _Place(TypedDict):
-    channel: str
-    room: str
-    thread: str | None
-    chat_type: Literal["private", "group"]
 
 
 class _Reader:
@@ -179,7 +172,7 @@ class _Reader:
             return _identity(message.chat, name=name_of(user))
         return _person(user, is_bot=user.is_bot or via is not None)
 
-    def _place(self) -> _Place:
+    def _place(self) -> Place:
         message = self._message
         # Replies in plain supergroups and in General have a thread id too, which is no topic and can't be answered in.
         topic = message.message_thread_id if message.is_topic_message else None
