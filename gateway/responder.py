@@ -241,13 +241,20 @@ class Responder:
     async def _moved(self, turn: Running, head: Route, room: RoomSettings) -> bool:
         """Whether the scope has come under another name since the turn was accepted: then what waits here goes on in that
         one's lane, in order, as two lanes in one scope would fence each other off."""
-        named = await self._memory.names.find(head.memory_scope(), agent_change=room.agent_change)
-        lane = str(named.root)
+        lane = await self._lane(head, room)
+        if lane != turn.claim.lane:
+            # What is remembered may itself be old: two instances must not send a turn back and forth.
+            self._memory.names.forget()
+            lane = await self._lane(head, room)
         if lane == turn.claim.lane:
             return False
         logger.info("scope has another name", extra={"lane": turn.claim.lane, "moved_to": lane})
         await self._inbox.move(turn.claim, to=lane)
         return True
+
+    async def _lane(self, head: Route, room: RoomSettings) -> str:
+        named = await self._memory.names.find(head.memory_scope(), agent_change=room.agent_change)
+        return str(named.root)
 
     async def _kept(self, turn: Running, head: Route, draft: Draft) -> Outgoing | None:
         """Store the answer as far as it came. None: to a message that is gone none was begun; the next look ends it."""

@@ -235,7 +235,7 @@ class Inbox(Protocol):
 
     async def move(self, claim: Claim, *, to: str) -> None:
         """Put what waits in a held lane into lane `to`, among what waits there in order of acceptance: the lane's scope has
-        come to be known by another name. What of it has begun begins again there."""
+        come to be known by another name. What of it has begun begins again there; that it had begun counts as no attempt."""
         ...
 
     async def changed(self, after: int) -> int:

@@ -28,7 +28,10 @@ async def move_messages(db: Connection, claim: Claim, *, to: str, owner: int) ->
             raise lost(claim.lane, claim.fence)
         if to > claim.lane:
             await db.execute(_TARGET, parameters)
-        await db.execute(f"UPDATE inbox_events SET lane = %(to)s WHERE {_MESSAGES}", parameters)
+        await db.execute(
+            f"UPDATE inbox_events SET lane = %(to)s, attempts = attempts - (state = 'running')::int WHERE {_MESSAGES}",
+            parameters,
+        )
 
 
 async def move_chunks(db: Connection, channel: str, redirect: Redirect) -> None:

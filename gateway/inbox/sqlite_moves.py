@@ -19,7 +19,9 @@ _SENT_FROM = f"""SELECT 1 FROM outbox_queues q WHERE queue = ? AND (owner IS NOT
 def move_messages(db: sqlite3.Connection, lane: str, *, to: str) -> list[tuple[int, bool]]:
     """Put what waits in one lane into another; return the ids in order of acceptance, each with whether it had begun."""
     rows = db.execute(f"SELECT id, state FROM inbox_events WHERE {_MESSAGES} ORDER BY seq", (lane,)).fetchall()
-    db.execute(f"UPDATE inbox_events SET lane = ? WHERE {_MESSAGES}", (to, lane))
+    db.execute(
+        f"UPDATE inbox_events SET lane = ?, attempts = attempts - (state = 'running') WHERE {_MESSAGES}", (to, lane)
+    )
     return [(event_id, state == "running") for event_id, state in rows]
 
 

@@ -32,7 +32,8 @@ class LaneMoveContract:
 
     @pytest.mark.parametrize("to", ["a lane", "z 车道 😀"])
     async def test_what_waits_goes_on_in_the_other_lane(self, queues: Queues, to: str) -> None:
-        """In the order in which everything was accepted, wherever it was; a turn that had begun begins again."""
+        """In the order in which everything was accepted, wherever it was; a turn that had begun begins again, and has as many
+        tries left as before."""
         first = await accept(queues, "m")
         other = await accept(queues, to)
         rest = await accept_many(queues, 2, "m")
@@ -45,7 +46,7 @@ class LaneMoveContract:
         assert await queues.release(claims["m"])
         found = await queues.waiting(to)
         assert [first.id, other.id, *(event.id for event in rest)] == [event.id for event in found]
-        assert [("running", 1), ("accepted", 0)] == [(event.state, event.attempts) for event in found[:2]]
+        assert [("running", 0), ("accepted", 0)] == [(event.state, event.attempts) for event in found[:2]]
         ids = [event.id for event in found]
         assert ids == await queues.start(ids, turn_id=first.id, lane=to, fence=claims[to].fence)
 
