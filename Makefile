@@ -46,7 +46,7 @@ check: $(VENV)/.dev    ## lint, types, import contracts, links
 
 test: $(VENV)/.dev     ## everything that needs nothing but Python packages
 	rm -rf .coverage .coverage.* .pytest_cache
-	$(TEST) -n 2 --dist worksteal -m "not browser and not judge" --cov --cov-report= || { $(ALONE) && $(PY) -m coverage report --format=total; }
+	$(TEST) -n 3 --dist worksteal -m "not browser and not judge" --cov --cov-report= || { $(ALONE) && $(PY) -m coverage report --format=total; }
 
 test-all: test         ## make test, then the browser, the foreign judges, and Debian's older PostgreSQL and Redis
 	$(TEST) -m "browser or judge" || $(ALONE)

@@ -22,16 +22,10 @@ shared_loop = pytest.mark.asyncio(loop_scope="module")
 STEPS = [
     *((way, "queues.accept", when) for when in ("before", "after") for way in WAYS),
     ("slack-http", "queues.claim", "after"),
-    ("telegram-polling", "queues.claim", "after"),
-    ("slack-socket", "queues.start", "after"),
     ("telegram-webhook", "queues.start", "after"),
     ("slack-http", "store.append_and_load", "after"),
-    ("telegram-polling", "store.append_and_load", "after"),
-    ("slack-socket", "store.append", "after"),
     ("telegram-webhook", "store.append", "after"),
     ("slack-http", "queues.put", "before"),
-    ("telegram-polling", "queues.put", "before"),
-    ("slack-socket", "queues.put", "after"),
     ("telegram-webhook", "queues.put", "after"),
     *((way, "queues.sent", "before") for way in WAYS),
 ]

@@ -150,10 +150,10 @@ class Gateway:
             self.log.append(line.decode("utf-8", "replace").rstrip())
             self._more.set()
 
-    async def logged(self, text: str, *, after: int = 0) -> None:
-        """Wait until a line behind the first `after` ones holds `text`."""
+    async def logged(self, *texts: str, after: int = 0) -> None:
+        """Wait until a line behind the first `after` ones holds all `texts`."""
         async with asyncio.timeout(30):
-            while not any(text in line for line in self.log[after:]):
+            while not any(all(text in line for text in texts) for line in self.log[after:]):
                 self._more.clear()
                 await self._more.wait()
 
