@@ -35,6 +35,6 @@ async def test_memory_does_not_grow_and_everything_ends_once(tmp_path: Path) -> 
         assert [(TURNS, TURNS)] == world.rows("SELECT count(*), count(DISTINCT turn_id) FROM outbox_replies")
         assert [] == world.rows("SELECT * FROM outbox_chunks WHERE state <> 'sent'")
         assert [] == world.rows("SELECT * FROM outbox_queues")
-        assert [("assistant", turns), ("user", turns)] == world.rows(
+        assert [("assistant", TURNS), ("user", TURNS)] == world.rows(
             "SELECT role, count(DISTINCT event_id) FROM messages GROUP BY role ORDER BY role"
         )
