@@ -76,7 +76,9 @@ def unescaped(text: str) -> str:
 def _token(token: str) -> str:
     """Return what a token (`<…>` without its brackets) shows."""
     target, _, label = token.partition("|")
-    match target[0]:
+    match target[:1]:
+        case "":
+            return f"<{token}>"  # nothing of Slack's: `<|endoftext|>`, as other programs post it
         case "@":
             return f"<{target}>"
         case "#":
@@ -99,9 +101,9 @@ def _block(block: Fields) -> str:
         case "rich_text":
             return _lines(map(_rich, maps(block, "elements")))
         case "table":
-            return _lines(
-                " | ".join(_cell(cell) for cell in row) for row in block.get("rows") or () if isinstance(row, list)
-            )
+            rows = block.get("rows")
+            told = rows if isinstance(rows, list) else []
+            return _lines(" | ".join(map(_cell, row)) for row in told if isinstance(row, list))
         case "markdown":
             return string(block, "text")
         case "image" | "video":

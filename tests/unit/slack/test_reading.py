@@ -32,11 +32,16 @@ from adapters.slack.render import escaped
         ("你好 &lt;世界&gt; 👩🏽‍💻", "你好 <世界> 👩🏽‍💻"),
         ("a < b", "a < b"),
         ("<>", "<>"),
+        ("so <|endoftext|> it <|> ends", "so <|endoftext|> it <|> ends"),
     ],
 )
 def test_mrkdwn_is_read_as_people_see_it(text: str, read: str) -> None:
     """Tokens first, then what is escaped, once (platform-facts 1.7)."""
     assert read == from_mrkdwn(text)
+
+
+def test_a_table_of_another_shape_says_nothing() -> None:
+    assert said({"text": "", "blocks": [{"type": "table", "rows": 5}]}) == ""
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
