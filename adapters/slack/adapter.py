@@ -62,10 +62,11 @@ class SlackAdapter:
         settings = self._settings
         async with client(settings) as (opened, session):
             self._client = opened
-            self._posting = Posting(self._name, opened, status=settings.status_text if settings.status else None)
             try:
                 # Known before the first event, so that no acknowledgement waits for it (platform-facts 1.1).
                 me, take = await self._identity(opened), partial(self._take, intake)
+                status = settings.status_text if settings.status else None
+                self._posting = Posting(self._name, opened, me=me, status=status)
                 self._dispatch = dispatcher(self._name, settings=settings, client=opened, me=me, take=take)
                 if settings.mode == "socket":
                     async with self._listening(opened, session, self._dispatch):

@@ -13,7 +13,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from adapters.base import Address, Call, Rate, Receipt
 from adapters.errors import Refused, Unknown, Unreachable
 from adapters.slack import render
-from adapters.slack.reading import Fields, maps, string
+from adapters.slack.authors import Identity
+from adapters.slack.reading import Fields, mapping, maps, string
 from adapters.slack.web import ApiRefused, translated
 
 POST, UPDATE, STATUS = "chat.postMessage", "chat.update", "assistant.threads.setStatus"
@@ -33,9 +34,10 @@ _REMEMBERED = 1_000
 class Posting:
     """One channel's outgoing side, over an open client. `status` is the text of the sign, None: no sign."""
 
-    def __init__(self, name: str, client: AsyncWebClient, *, status: str | None) -> None:
+    def __init__(self, name: str, client: AsyncWebClient, *, me: Identity, status: str | None) -> None:
         self._name = name
         self._client = client
+        self._me = me
         self._status = status
         self._shown: OrderedDict[str, str] = OrderedDict()  # message -> the piece it shows
         self._no_status: OrderedDict[str, None] = OrderedDict()  # rooms that refused a sign
@@ -106,16 +108,18 @@ class Posting:
         return await self._found(address, _shows(turn))
 
     async def _found(self, address: Address, mark: Fields) -> str | None:
-        """Return the message with this mark among those that came after the one it answers."""
+        """Return our message with this mark among those that came after the one it answers. Other programs' marks prove nothing:
+        a second Clew in the channel counts its chunks too."""
         oldest = address.reply_to if _TS.fullmatch(address.reply_to or "") else None  # not what a command was called by
         cursor = None
         for _ in range(_PAGES):
             answer = await self._page(address, oldest=oldest, cursor=cursor)
             for message in maps(answer, "messages"):
-                metadata = message.get("metadata") or {}
-                if metadata.get("event_type") == MARK and metadata.get("event_payload") == mark:
+                metadata = mapping(message, "metadata")
+                ours = string(message, "user") == self._me.user or string(message, "bot_id") == self._me.bot
+                if ours and metadata.get("event_type") == MARK and metadata.get("event_payload") == mark:
                     return string(message, "ts")
-            cursor = string(answer.get("response_metadata") or {}, "next_cursor")
+            cursor = string(mapping(answer, "response_metadata"), "next_cursor")
             if not cursor:
                 return None
         raise Unreachable(f"{_PAGES * _PAGE} messages came since; whether this one is among them can't be told")

@@ -46,8 +46,8 @@ def message(piece: str, *, quoted: Quote | None = None) -> dict[str, Any]:
 
 
 def text_only(piece: str) -> dict[str, Any]:
-    """Return the same without a block, for Markdown that Slack won't take."""
-    return {"text": notification(piece), "mrkdwn": False}
+    """Return `chat.postMessage`'s arguments without a block, for Markdown that Slack won't take: all of the piece's words."""
+    return {"text": escaped(plain(piece).strip() or "…"), "mrkdwn": False}
 
 
 def block_text(piece: str) -> str:

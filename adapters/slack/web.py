@@ -25,6 +25,7 @@ _QUIET.setLevel(logging.WARNING)  # at DEBUG the SDK formats every body into a l
 _TOKEN_ERRORS = frozenset(
     {"not_authed", "invalid_auth", "account_inactive", "token_revoked", "token_expired", "org_login_required"}
 )
+_MIGRATIONS = frozenset({"team_added_to_org", "external_channel_migrating"})
 _SLACKS_OWN = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout"})
 _RATE_ERRORS = frozenset({"ratelimited", "rate_limited", "message_limit_exceeded"})
 _DEFAULT_WAIT_S = 30.0
@@ -100,6 +101,8 @@ def _answered(method: str, exc: SlackApiError, scope: str | None) -> SendFailed:
     told = f"{method}: {code}" + (f" ({REMEDIES[code]})" if code in REMEDIES else "")
     if code in _TOKEN_ERRORS:
         return Unreachable(told)  # replies wait for the admin to set a token that works
+    if code in _MIGRATIONS:
+        return Unreachable(told)  # Slack is moving the workspace or channel, and will be done
     return ApiRefused(told, code=code)
 
 

@@ -13,7 +13,7 @@ from adapters.slack.posting import rates
 from adapters.slack.web import client, retry_after_s, translated
 from config.channels.slack import SlackSettings
 from tests.emulators.slack.faults import Fault, broken, cut_after, cut_before, html, refused, slow_after, throttled
-from tests.unit.slack.world import World, world
+from tests.unit.slack.world import CountingIntake, World, adapter, world
 
 
 @pytest.fixture
@@ -87,6 +87,15 @@ async def test_markdown_that_slack_will_not_take_goes_out_as_plain_text(there: W
     assert "Title\n\n&lt;!here&gt; b" == message.text
 
 
+async def test_plain_text_instead_of_markdown_is_the_whole_answer(there: World) -> None:
+    """Only what stands beside a block is cut, because edits take no more: here it is all there is, and Chinese has three bytes
+    a character."""
+    there.here.will("chat.postMessage", refused("invalid_blocks"))
+    await there.adapter.send(there.to(), "字" * 3_900, chunk_id="1")
+
+    assert ["字" * 3_900] == [message.text for message in there.general.messages()]
+
+
 async def test_a_growing_answer_is_one_message_that_is_edited(there: World) -> None:
     """Unfinished Markdown is closed; what has not changed is not sent; what is longer than a message waits."""
     shown: str | None = None
@@ -151,6 +160,8 @@ FAILURES: list[tuple[Fault, type[SendFailed]]] = [
     (refused("internal_error"), Unknown),
     (refused("invalid_auth"), Unreachable),
     (refused("token_revoked"), Unreachable),
+    (refused("team_added_to_org"), Unreachable),
+    (refused("external_channel_migrating"), Unreachable),
     (refused("not_in_channel"), Refused),
     (refused("is_archived"), Refused),
     (refused("restricted_action"), Refused),
@@ -230,6 +241,22 @@ async def test_a_message_whose_receipt_was_lost_is_found(there: World, fault: Fa
     assert found is not None
     assert [found.message_id] == [message.ts for message in there.general.messages() if message.shown == "hello"]
     assert None is await there.adapter.find(address, chunk_id="42")
+
+
+async def test_another_bots_mark_is_no_receipt(there: World) -> None:
+    """A second Clew in the channel counts its chunks and turns too; an answer of ours must not be taken for sent by that."""
+    second = there.here.install(there.platform.app("Second"))
+    both = there.here.channel("both", members=[there.ann, there.bot, second])
+    asked = await there.ann.says(both, "question")
+    address = there.to(both, reply_to=asked)
+    other = adapter(second)
+    async with other.running(CountingIntake()):
+        await other.show(address, "theirs, so far", turn="7", shown=None)
+        receipt = await other.send(address, "theirs", chunk_id="41")
+
+        assert receipt == await other.find(address, chunk_id="41")
+        assert None is await there.adapter.find(address, chunk_id="41")
+        assert None is await there.adapter.find_shown(address, turn="7")
 
 
 async def test_an_edit_whose_receipt_was_lost_is_found(there: World) -> None:
