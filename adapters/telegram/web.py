@@ -28,9 +28,10 @@ from telegram.request import HTTPXRequest
 from adapters.errors import Moved, Refused, Throttled, Unknown, Unreachable
 from config.channels.telegram import TelegramSettings
 
-for _name in ("httpx", "httpcore", "telegram"):
-    # They log URLs, which hold the token, and parameters, which hold what people said.
-    logging.getLogger(_name).setLevel(logging.WARNING)
+for _name, _level in {"httpx": logging.WARNING, "httpcore": logging.WARNING, "telegram": logging.CRITICAL}.items():
+    # They log URLs, which hold the token, and parameters, which hold what people said; the SDK as an error every answer that
+    # it can't read, whole. What is wrong we say ourselves.
+    logging.getLogger(_name).setLevel(_level)
 
 _NEVER_LEFT = frozenset(
     {"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol", "InvalidURL"}
@@ -102,16 +103,30 @@ def translated(method: str, *, scope: str | None = None, repeatable: bool = Fals
         raise Throttled(f"{method}: Telegram asks to wait {wait_s:g} s", retry_after_s=wait_s, scope=scope) from exc
     except ChatMigrated as exc:
         raise Moved(f"{method}: the group is a supergroup now", new_room=str(exc.new_chat_id)) from exc
-    except InvalidToken:
-        # Without its cause, whose text may hold the token. Replies wait for the admin to set one that works.
-        raise Unreachable(f"{method}: the token is wrong: copy it again from @BotFather") from None
-    except (Forbidden, BadRequest) as exc:
-        raise _refused(method, exc.message) from exc
-    except Conflict as exc:
-        remedy = "another program takes this bot's updates: stop it, or give this channel a bot of its own"
-        raise Unreachable(f"{method}: {remedy} ({exc.message})") from exc
+    except (InvalidToken, Forbidden, BadRequest, Conflict) as exc:
+        raise _said_no(method, exc) from None
     except TelegramError as exc:
-        raise _lost(method, exc, scope=scope, repeatable=repeatable) from exc
+        raise _lost(method, exc, scope=scope, repeatable=repeatable) from (None if _foreign(exc) else exc)
+
+
+def _said_no(method: str, exc: TelegramError) -> Unreachable | ApiRefused:
+    """Without its cause, whose text may hold the token."""
+    if _foreign(exc):
+        return Unreachable(
+            f"{method}: something before Telegram refused ({type(exc).__name__}): look at proxy and api_url"
+        )
+    if isinstance(exc, InvalidToken):  # replies wait for the admin to set one that works
+        return Unreachable(f"{method}: the token is wrong: copy it again from @BotFather")
+    if isinstance(exc, Conflict):
+        remedy = "another program takes this bot's updates: stop it, or give this channel a bot of its own"
+        return Unreachable(f"{method}: {remedy} ({exc.message})")
+    return _refused(method, exc.message)
+
+
+def _foreign(exc: TelegramError) -> bool:
+    """Whether a refusal was no answer of the Bot API's, which is always JSON, but some proxy's page. The SDK quotes that whole,
+    and such pages like to name the address that was asked for, in which the token stands."""
+    return isinstance(exc.__cause__, TelegramError)
 
 
 def _refused(method: str, reason: str) -> ApiRefused:

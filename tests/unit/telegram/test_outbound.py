@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from telegram.error import NetworkError, TelegramError, TimedOut
+from telegram.error import BadRequest, Conflict, Forbidden, InvalidToken, NetworkError, TelegramError, TimedOut
+from telegram.request import HTTPXRequest
 
 from adapters.base import Adapter, Address, Paced, Quote, Rate, Shows
 from adapters.errors import Moved, Refused, SendFailed, Throttled, Unknown, Unreachable
@@ -207,6 +209,10 @@ async def test_signs_and_streams_can_be_switched_off() -> None:
         (server_error(), Unknown, "lost"),
         (server_error(done=True), Unknown, "lost"),
         (html(502), Unknown, "lost"),
+        (html(400), Unreachable, "before Telegram"),
+        (html(403), Unreachable, "before Telegram"),
+        (html(404), Unreachable, "before Telegram"),
+        (html(409), Unreachable, "before Telegram"),
         (cut(done=True), Unknown, "lost"),
         (lost(done=True), Unknown, "TimedOut"),
         (Fault(error=bad_request("group chat was upgraded", migrate_to_chat_id=-1009)), Moved, "supergroup"),
@@ -274,6 +280,27 @@ def test_faults_of_the_sdk_are_told_apart(fault: Any, kind: type[SendFailed]) ->
     """`TimedOut` and `BadRequest` are both a `NetworkError` to it (platform-facts 2.5)."""
     with pytest.raises(kind), translated("sendMessage"):
         raise fault
+
+
+@pytest.mark.parametrize("kind", [BadRequest, Forbidden, Conflict, InvalidToken, NetworkError])
+def test_a_page_that_is_no_answer_is_quoted_nowhere(
+    kind: type[TelegramError], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Proxies name the address that was asked for, and the token stands in it; half an answer holds what people said. The
+    SDK has both in the texts of its errors, and in its log."""
+    page = b"<html>no way to https://api.telegram.org/bot1:SECRET/sendMessage</html>"
+
+    def read() -> None:
+        try:
+            HTTPXRequest.parse_json_payload(page)
+        except TelegramError as unread:
+            raise kind(f"Parsing the server response {page!r} failed") from unread
+
+    with pytest.raises(SendFailed) as caught, translated("sendMessage"):
+        read()
+
+    assert "SECRET" not in caplog.text
+    assert "SECRET" not in "".join(traceback.format_exception(caught.value))
 
 
 def test_a_full_pool_means_that_nothing_was_sent() -> None:
