@@ -31,6 +31,7 @@ TENANT = "telegram"
 
 ANONYMOUS_ADMIN, CHANNEL_IDENTITY, SERVICE = 1087968824, 136817688, 777000
 """Accounts that stand for somebody who does not say who he is: an admin, a channel, the platform's own forwarding."""
+_HIDING = frozenset({ANONYMOUS_ADMIN, CHANNEL_IDENTITY, SERVICE})
 
 USED = ("message", "edited_message", "my_chat_member")
 """The kinds of updates that Telegram is asked for; it remembers them."""
@@ -63,7 +64,7 @@ def parse(update: Fields, *, channel: str, me: Identity) -> InboundEvent | Ignor
     """Return the event that an update stands for."""
     try:
         return _read(update, channel=channel, me=me)
-    except msgspec.ValidationError:
+    except (msgspec.ValidationError, RecursionError):
         return Ignored("malformed")
 
 
@@ -168,7 +169,7 @@ class _Reader:
             return Ignored("no_sender")
         if self._me.account in (user.id, via.id if via is not None else None):
             return Ignored("own")
-        if user.id in (ANONYMOUS_ADMIN, CHANNEL_IDENTITY, SERVICE):
+        if user.id in _HIDING:
             return _identity(message.chat, name=name_of(user))
         return _person(user, is_bot=user.is_bot or via is not None)
 
@@ -215,15 +216,15 @@ def _presence(number: int, change: MemberChange, *, channel: str, me: Identity) 
     )
     if before == now or change.chat.type == "channel":  # what a channel posts is nothing for us
         return Ignored("membership")
-    room = str(change.chat.id)
+    room, hides = str(change.chat.id), change.user.id in _HIDING
     return PresenceEvent(
         channel=channel,
         room=room,
         chat_type="private" if change.chat.type == "private" else "group",
-        sender=_person(change.user),
+        sender=_identity(change.chat, name=name_of(change.user)) if hides else _person(change.user),
         dedupe_ids=_dedupe_ids(me, number, "presence", room, str(change.date), str(now))[:1],
         present=now,
-        language=change.user.language_code or None,
+        language=None if hides else change.user.language_code or None,
     )
 
 

@@ -279,6 +279,28 @@ def test_the_bots_own_coming_and_going_is_told(before: Any, now: Any, present: b
         assert ANN.get("language_code") == event.language
 
 
+@pytest.mark.parametrize("account", [1087968824, 136817688, 777000])
+def test_who_hides_brings_the_bot_in_as_nobody_in_particular(account: int) -> None:
+    """The same account stands for every anonymous admin (tdlib/telegram-bot-api#667); its language is nobody's."""
+    hiding = {"id": account, "is_bot": True, "first_name": "Group", "language_code": "en"}
+    body = {
+        "chat": GROUP, "from": hiding, "date": 1,
+        "old_chat_member": {"status": "left"}, "new_chat_member": {"status": "member"},
+    }  # fmt: skip
+    event = read(body, kind="my_chat_member")
+
+    assert isinstance(event, PresenceEvent)
+    assert ("-1001", False, None) == (event.sender.user, event.sender.trusted, event.language)
+
+
+def test_an_update_nested_without_end_is_malformed() -> None:
+    body = message()
+    for _ in range(3_000):
+        body = message() | {"reply_to_message": body}
+
+    assert Ignored("malformed") == read(body)
+
+
 def test_broadcast_channels_are_no_rooms() -> None:
     """Nobody talks with the bot there, so nobody is told what it keeps."""
     body = {
