@@ -53,7 +53,8 @@ class Poller:
                 await self._rest(exc, failures)
 
     async def _round(self) -> None:
-        updates = await self._fetch(self._offset)
+        confirmed = self._offset
+        updates = await self._fetch(confirmed)
         if not updates:
             # All that was is confirmed. After a quiet week the numbers begin anew somewhere, also below this offset, which
             # would then confirm what nobody has seen.
@@ -63,6 +64,8 @@ class Poller:
             await self._store(update, number)
             if isinstance(number, int):
                 self._offset = number + 1
+        if updates and self._offset == confirmed:  # they would come again at once, and for ever
+            raise AdapterFault("updates without a number come in: look at api_url")
 
     async def _store(self, update: Fields, number: object) -> None:
         """Store one update, or leave it behind with a line in the log: no update keeps back those that follow it."""

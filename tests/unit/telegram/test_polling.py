@@ -138,6 +138,29 @@ async def test_an_update_without_a_number_is_passed_over() -> None:
     assert 3 == len(taken)
 
 
+def test_what_can_never_be_confirmed_is_not_asked_for_without_a_pause() -> None:
+    """Hundreds of requests a second would be the other way (platform-facts 2.4)."""
+
+    async def polling() -> tuple[int, str | None]:
+        async def fetch(offset: int | None) -> list[dict[str, Any]]:
+            calls.append(offset)
+            return [{"update_id": "x"}]
+
+        async def take(update: Any) -> None:
+            await asyncio.sleep(0.001)
+
+        calls: list[int | None] = []
+        poller = Poller(fetch=fetch, take=take, reconnect_s=8, name="acme")
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(10):
+                await poller.run()
+        return len(calls), poller.problem
+
+    count, problem = in_virtual_time(polling())
+    assert 5 == count
+    assert "without a number" in (problem or "")
+
+
 def test_waits_grow_to_their_bound_and_begin_anew_after_success() -> None:
     """A 409 or an outage is not hammered at (aiogram/aiogram#1401)."""
     away = [Unreachable("409")] * 6
