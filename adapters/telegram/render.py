@@ -54,7 +54,10 @@ class Rendered:
 
 def chunks(markdown: str) -> list[str]:
     """Split a reply into Markdown pieces, each of which fits one message."""
-    return split(markdown, limit=LIMIT, measure=measure)
+    pieces = split(markdown, limit=LIMIT, measure=measure)
+    if pieces == [""] and markdown.strip():  # nothing but addresses for links that are not there: told as they are
+        return split(markdown.replace("[", "\\["), limit=LIMIT, measure=measure)
+    return pieces
 
 
 def beginning(markdown: str) -> str:
@@ -66,7 +69,7 @@ def beginning(markdown: str) -> str:
 def measure(piece: str) -> int:
     """Return how much of a message the piece takes, `LIMIT` being all of it: by its text, its marks or its bytes, whatever
     is scarcest."""
-    told = rendered(piece)
+    told = message(piece)
     size = len(told.text.encode()) + sum(64 + len((mark.url or "").encode()) for mark in told.marks)
     return max(units(told.text), -(-len(told.marks) * LIMIT // MARKS), -(-size * LIMIT // REQUEST_BYTES))
 
@@ -74,17 +77,22 @@ def measure(piece: str) -> int:
 def message(piece: str) -> Rendered:
     """Return one piece as it is sent: never empty, which Telegram would refuse."""
     told = rendered(piece)
-    return told if told.text.strip() else Rendered(piece.strip() or "…")
+    return told if told.text.strip() else Rendered(_storable(piece).strip() or "…")
 
 
 def rendered(markdown: str) -> Rendered:
     """Return Markdown as text and marks."""
     writer = _Writer()
-    writer.blocks(tree(markdown.encode(errors="replace").decode()).children)
+    writer.blocks(tree(_storable(markdown)).children)
     text = "".join(writer.parts).rstrip()
     end = units(text)
     fitting = (replace(mark, length=min(mark.length, end - mark.offset)) for mark in writer.marks())
     return Rendered(text, tuple(mark for mark in fitting if mark.length > 0))
+
+
+def _storable(text: str) -> str:
+    """Return the text without halves of characters, which can't be sent."""
+    return text.encode(errors="replace").decode()
 
 
 def units(text: str) -> int:

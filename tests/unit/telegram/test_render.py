@@ -177,3 +177,13 @@ def apart_or_nested(one: Mark, two: Mark) -> bool:
     a, b = (one, two) if one.length >= two.length else (two, one)
     inside = a.offset <= b.offset and b.offset + b.length <= a.offset + a.length
     return inside or not overlap(one, two)
+
+
+def test_a_reply_of_nothing_but_addresses_is_sent_within_the_limit() -> None:
+    """Markdown shows nothing of a link's address without the link: it is told as it is written, in messages that fit."""
+    addresses = [f"https://example.com/路/{n}" for n in range(400)]
+    sent = [message(piece).text for piece in chunks("\n".join(f"[第{n}]: {one}" for n, one in enumerate(addresses)))]
+
+    assert all(0 < units(text) <= LIMIT for text in sent)
+    assert set(addresses) <= set("\n".join(sent).split())
+    assert "[a]: http://?" == message("[a]: http://\ud800").text
