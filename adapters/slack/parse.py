@@ -205,14 +205,17 @@ def without_leading(text: str, *, user: str) -> str:
     return re.sub(rf"\A\s*<@{re.escape(user)}>[\s,:，：]*", "", text)
 
 
-def slash(form: Fields, *, channel: str, me: Identity, prefix: str = "") -> MessageEvent:
-    """Return what a slash command's form stands for: its text, said to us; it can't be given in a thread.
+def slash(form: Fields, *, channel: str, me: Identity, prefix: str = "") -> MessageEvent | Ignored:
+    """Return what a slash command's form stands for: its text, said to us; it can't be given in a thread. One that was given in
+    a workspace where another installation of the app serves is not ours: we could not even answer there.
 
     Raises a 400 `Problem` for what can't come from Slack.
     """
     team, user, room = (string(form, name) for name in ("team_id", "user_id", "channel_id"))
     trigger = string(form, "trigger_id")
     require(team_id=team, user_id=user, channel_id=room, trigger_id=trigger)
+    if team != me.team and (me.enterprise is None or string(form, "enterprise_id") != me.enterprise):
+        return Ignored("other_installation")
     name = string(form, "command").removeprefix("/").removeprefix(prefix)
     return MessageEvent(
         channel=channel,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -316,12 +317,18 @@ def test_a_reply_that_was_also_sent_to_the_channel_quotes_its_root() -> None:
     assert Quote(name="<@U9>", text="When?") == event.quote
 
 
+def commanded(form: dict[str, Any], **more: Any) -> MessageEvent:
+    found = slash(form, channel="acme", me=ME, **more)
+    assert isinstance(found, MessageEvent)
+    return found
+
+
 def test_a_slash_command_is_its_text_said_to_us() -> None:
     form = {
         "command": "/clew-new", "text": "a &amp; b <@U9|zoe>", "team_id": "T1", "user_id": "U1",
         "channel_id": "C1", "trigger_id": "1.2.x",
     }  # fmt: skip
-    event = slash(form, channel="acme", me=ME, prefix="clew-")
+    event = commanded(form, prefix="clew-")
 
     assert ("/new a & b <@U9>", "T1.U1", "group", None) == (
         event.text,
@@ -334,12 +341,29 @@ def test_a_slash_command_is_its_text_said_to_us() -> None:
 
 def test_a_slash_command_clicked_once_is_one_however_often_it_comes() -> None:
     form = {"command": "/new", "team_id": "T1", "user_id": "U1", "channel_id": "D1", "trigger_id": "1.2.x"}
-    first, again = slash(form, channel="acme", me=ME), slash(form, channel="acme", me=ME)
-    other = slash({**form, "trigger_id": "1.3.x"}, channel="acme", me=ME)
+    first, again = commanded(form), commanded(form)
+    other = commanded({**form, "trigger_id": "1.3.x"})
 
     assert first.dedupe_ids == again.dedupe_ids
     assert first.dedupe_ids != other.dedupe_ids
     assert "private" == first.chat_type
+
+
+@pytest.mark.parametrize(
+    ("team", "company", "ours"),
+    [("T1", None, True), ("T2", None, False), ("T2", "E1", True), ("T2", "E2", False)],
+    ids=["ours", "another", "our-company", "another-company"],
+)
+def test_a_slash_command_for_another_installation_of_the_app_is_not_ours(
+    team: str, company: str | None, ours: bool
+) -> None:
+    """As with events: both workspaces' commands come to one URL, signed with one secret; our token can't answer the other's."""
+    form = {"command": "/new", "team_id": team, "user_id": "U1", "channel_id": "C9", "trigger_id": "1.2.x"}
+    me = msgspec.structs.replace(ME, enterprise="E1" if company else None)
+    found = slash({**form, "enterprise_id": company}, channel="acme", me=me)
+
+    assert ours is isinstance(found, MessageEvent)
+    assert ours or Ignored("other_installation") == found
 
 
 @pytest.mark.parametrize(
