@@ -85,6 +85,10 @@ def _token(token: str) -> str:
             return f"#{label.lstrip('#')}" if label else f"<{target}>"
         case "!":
             return _command(target[1:], label)
+    return _link(target, label)
+
+
+def _link(target: str, label: str) -> str:
     shown = target.removeprefix("mailto:").removeprefix("tel:")
     return shown if label in ("", shown, shown.partition("://")[2]) else f"{label} ({shown})"
 
@@ -157,7 +161,7 @@ def _element(element: Fields) -> str:
             return _emoji(element)
         case "link":
             url, label = string(element, "url"), string(element, "text")
-            return _token(f"{url}|{label}") if url else label
+            return _link(url, label) if url else label
         case "date":
             return string(element, "fallback")
         case "color":

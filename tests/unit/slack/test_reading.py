@@ -40,6 +40,15 @@ def test_mrkdwn_is_read_as_people_see_it(text: str, read: str) -> None:
     assert read == from_mrkdwn(text)
 
 
+@pytest.mark.parametrize(
+    ("url", "read"),
+    [("https://x.example/?q=a|b", "logs (https://x.example/?q=a|b)"), ("#top", "logs (#top)"), ("|", "logs (|)")],
+)
+def test_a_link_in_rich_text_may_hold_what_has_a_meaning_in_tokens(url: str, read: str) -> None:
+    link = {"type": "link", "url": url, "text": "logs"}
+    assert read == said({"text": "", "blocks": [rich(section(link))]})
+
+
 def test_a_table_of_another_shape_says_nothing() -> None:
     assert said({"text": "", "blocks": [{"type": "table", "rows": 5}]}) == ""
 
