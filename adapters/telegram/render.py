@@ -7,6 +7,7 @@ Marks, not a parse mode: nothing has to be escaped, and nothing that was written
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -28,6 +29,8 @@ REQUEST_BYTES = 32_768
 """Bytes of text and marks in one request."""
 
 _TABLE_COLUMNS = 60  # wider ones break their lines on any phone, so that aligning them would help nobody
+
+_PUBLIC = re.compile(r"https?://(?:[^/?#@]*@)?[^/?#@:]+\.[^/?#@:]")
 
 Kind = Literal["bold", "italic", "strikethrough", "code", "pre", "text_link", "blockquote"]
 _STYLES: dict[str, Kind] = {"strong": "bold", "em": "italic", "s": "strikethrough"}
@@ -208,11 +211,12 @@ class _Writer:
                 self._leaf(node.content)
 
     def _link(self, node: SyntaxTreeNode, address: str) -> None:
-        """A web address stands behind its text; any other one beside it: `tg://user?id=…` would call somebody."""
+        """A web address stands behind its text; any other one beside it: `tg://user?id=…` would call somebody, and what is no
+        public name of a host (`http://wiki/page`) Telegram drops without a word."""
         label = _flat(node)
         if label in ("", address) or address == f"mailto:{label}":
             self._leaf(label or address)
-        elif address.startswith(("https://", "http://")):
+        elif _PUBLIC.match(address):
             with self._styled("text_link", address):
                 self._inlines(node.children)
         else:

@@ -46,6 +46,7 @@ def shown(markdown: str) -> tuple[str, list[tuple[str, str]]]:
         ("<https://x.example>", "https://x.example", []),
         ("[https://x.example](https://x.example)", "https://x.example", []),
         ("[Bob](tg://user?id=5)", "Bob (tg://user?id=5)", []),
+        ("[维基](http://wiki/page) [x](https:///y)", "维基 (http://wiki/page) x (https:///y)", []),
         ("[mail](mailto:a@x.example) <a@x.example>", "mail (mailto:a@x.example) a@x.example", []),
         ("![alt](https://x.example/a.png) ![](https://x.example/b.png)", "alt https://x.example/b.png",
          [("text_link", "alt")]),
