@@ -163,6 +163,7 @@ async def test_the_app_s_page_accepts_our_url() -> None:
 )
 async def test_forms_are_read_and_answered_empty(there: World, fields: dict[str, str], heard: list[str]) -> None:
     """What a command is answered with would be shown to its sender."""
+    fields = {name: there.here.id if name == "team_id" else value for name, value in fields.items()}
     form = signed(urlencode(fields).encode(), **{"Content-Type": "application/x-www-form-urlencoded"})
 
     assert (200, "") == await post(there, form)
