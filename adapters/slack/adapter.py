@@ -23,7 +23,7 @@ from adapters.slack import posting, render
 from adapters.slack.authors import Identity
 from adapters.slack.bolt import Dispatch, dispatcher
 from adapters.slack.front import verified
-from adapters.slack.names import Names, filled, ids_in, name_of
+from adapters.slack.names import Names, filled, ids_in, is_private, name_of
 from adapters.slack.parse import Ignored
 from adapters.slack.posting import Posting
 from adapters.slack.reading import string
@@ -151,7 +151,8 @@ class SlackAdapter:
                 with translated("users.info"):
                     return name_of((await opened.users_info(user=one)).get("user"))
             with translated("conversations.info"):
-                return name_of((await opened.conversations_info(channel=one)).get("channel"))
+                found = (await opened.conversations_info(channel=one)).get("channel")
+            return None if is_private(found) else name_of(found)
         except Refused:
             return None
 

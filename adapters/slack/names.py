@@ -94,6 +94,11 @@ def name_of(found: object) -> str | None:
     return next((name for name in chosen if name.strip()), None)
 
 
+def is_private(channel: object) -> bool:
+    """Tell whether only its members may know the channel's name: we are one, whoever wrote its id elsewhere perhaps not."""
+    return isinstance(channel, dict) and any(channel.get(kind) for kind in ("is_private", "is_mpim", "is_im"))
+
+
 def _with_names(text: str, names: Mapping[str, str]) -> str:
     text = PERSON.sub(lambda match: f"@{names[match[1]]}" if match[1] in names else match[0], text)
     return ROOM.sub(lambda match: f"#{names[match[1]]}" if match[1] in names else match[0], text)

@@ -77,7 +77,7 @@ def translated(method: str, *, scope: str | None = None) -> Iterator[None]:
     try:
         yield
     except SlackApiError as exc:
-        raise _answered(method, exc, scope) from exc
+        raise _answered(method, exc, scope) from None  # it quotes what Slack answered, and so messages
     except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL, SlackClientError) as exc:
         raise Unreachable(f"{method}: Slack can't be reached ({type(exc).__name__})") from exc
     except aiohttp.ClientHttpProxyError as exc:

@@ -198,6 +198,17 @@ async def test_names_are_filled_in_once_asked(mode: str) -> None:
         assert 3 == len(there.here.called("users.info"))
 
 
+async def test_a_private_channels_name_is_told_to_nobody(mode: str) -> None:
+    """Whoever knows its id could write it down in another room, and the answer would tell what Slack hides from him."""
+    async with world(mode=mode) as there:
+        hidden = there.here.channel("merger-with-acme", members=[there.bob, there.bot], private=True)
+        await there.ann.says(there.general, f"what is {hidden.mention}?")
+        await there.platform.settled()
+        event = await there.adapter.named(there.intake.messages[0])
+
+        assert f"what is <#{hidden.id}>?" == event.text
+
+
 @pytest.mark.parametrize("fault", [refused("user_not_found"), broken(500), throttled(30), slow(30)], ids=str)
 async def test_names_that_cannot_be_had_stay_as_they_are(mode: str, fault: Any) -> None:
     async with world(mode=mode, names_wait_s=0.2) as there:

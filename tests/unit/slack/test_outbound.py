@@ -12,6 +12,7 @@ from adapters.errors import Refused, SendFailed, Throttled, Unknown, Unreachable
 from adapters.slack.posting import rates
 from adapters.slack.web import client, retry_after_s, translated
 from config.channels.slack import SlackSettings
+from gateway.logs import describe
 from tests.emulators.slack.faults import Fault, broken, cut_after, cut_before, html, refused, slow_after, throttled
 from tests.unit.slack.world import CountingIntake, World, adapter, world
 
@@ -179,6 +180,16 @@ async def test_what_a_failed_call_means(there: World, fault: Fault, kind: type[S
     assert kind is caught.value.__class__ or (kind is Refused and isinstance(caught.value, Refused))
     assert "hello" not in str(caught.value)
     assert 1 == len(there.here.called("chat.postMessage"))
+
+
+async def test_a_broken_answer_of_slacks_does_not_get_into_the_log(there: World) -> None:
+    """The SDK quotes it, and it holds messages."""
+    headers = (("Content-Type", "application/json"),)
+    there.here.will("conversations.history", Fault(status=200, headers=headers, body=b'{"ok":true,"messages":["my pin'))
+    with pytest.raises(SendFailed) as caught:
+        await there.adapter.find(there.to(), chunk_id="1")
+
+    assert "my pin" not in describe(caught.value)
 
 
 async def test_a_wait_is_for_the_scope_that_asked(there: World) -> None:
