@@ -346,6 +346,8 @@ async def test_ctrl_c_ends_a_talk_at_once(world: Stage, config: Path) -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "gateway", "chat", "--url", world.gateway.url, "--config", str(config),
         cwd=ROOT, env=environ(), stdin=slave, stdout=slave, stderr=slave,
+        # As in a terminal: what runs these tests may have been started with Ctrl-C ignored, which children inherit.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     os.close(slave)
     loop, seen, prompted = asyncio.get_running_loop(), bytearray(), asyncio.Event()
