@@ -144,7 +144,10 @@ class Posting:
             answer = await self._client.chat_postMessage(
                 channel=address.room, thread_ts=address.thread, unfurl_links=False, unfurl_media=False, **content
             )
-        return str(answer["ts"])
+        ts = answer.get("ts")
+        if not isinstance(ts, str):
+            raise Unknown(f"{POST}: the answer names no message")
+        return ts
 
     async def _update(self, room: str, ts: str, content: Mapping[str, Any]) -> None:
         with translated(UPDATE, scope=scope(self._name, UPDATE)):

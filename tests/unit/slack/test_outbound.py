@@ -158,6 +158,7 @@ FAILURES: list[tuple[Fault, type[SendFailed]]] = [
     (Fault(status=200, headers=(("Content-Type", "text/plain"),), body=b"ok"), Unknown),
     (Fault(status=200, headers=(("Content-Type", "application/json"),), body=b"[]"), Unknown),
     (Fault(status=200, headers=(("Content-Type", "application/json"),), body=b"{"), Unknown),
+    (Fault(status=200, headers=(("Content-Type", "application/json"),), body=b'{"ok": true}'), Unknown),
     (refused("internal_error"), Unknown),
     (refused("invalid_auth"), Unreachable),
     (refused("token_revoked"), Unreachable),
