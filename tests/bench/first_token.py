@@ -65,7 +65,7 @@ async def _on_slack() -> Figure:
         acme, app = platform.workspace("Acme"), platform.app()
         bot = acme.install(app)
         secrets = f"bot_token: {bot.token}, signing_secrets: [{app.signing_secret}]"
-        channel = f"{{kind: slack, {secrets}, api_url: '{platform.api_url}'}}"
+        channel = f"{{kind: slack, {secrets}, api_url: '{platform.api_url}', first_use_notice: false}}"
         async with _running(channel) as (model, url):
             app.events_url = f"{url}/channels/here"
 
@@ -83,7 +83,7 @@ async def _on_slack() -> Figure:
 
 async def _on_telegram(how: str) -> Figure:
     async with telegram(reads_all=True) as tg:
-        channel = f"{{kind: telegram, token: '{tg.bot.token}', api_url: '{tg.url}'}}"
+        channel = f"{{kind: telegram, token: '{tg.bot.token}', api_url: '{tg.url}', first_use_notice: false}}"
 
         async def ask(number: int) -> float:
             person = tg.person(f"Ann {number}")
