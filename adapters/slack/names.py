@@ -11,6 +11,7 @@ import msgspec
 
 from adapters.base import MessageEvent
 from adapters.errors import SendFailed
+from adapters.remembering import remember
 from adapters.slack.reading import PERSON, ROOM, string
 
 _UNKNOWN_S = 60.0  # how long a name that could not be had is not asked for again
@@ -60,10 +61,7 @@ class Names:
         except SendFailed:
             name = self._known.get(one, (None, 0.0))[0]  # an old name is better than none
         until = self._clock() + (self._keep_s if name else min(_UNKNOWN_S, self._keep_s))
-        self._known[one] = (name, until)
-        self._known.move_to_end(one)
-        while len(self._known) > self._most:
-            self._known.popitem(last=False)
+        remember(self._known, one, (name, until), most=self._most)
 
 
 def ids_in(event: MessageEvent) -> list[str]:

@@ -12,6 +12,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.base import Address, Call, Rate, Receipt
 from adapters.errors import Refused, Unknown, Unreachable
+from adapters.remembering import remember
 from adapters.slack import render
 from adapters.slack.authors import Identity
 from adapters.slack.reading import Fields, mapping, maps, string
@@ -81,7 +82,7 @@ class Posting:
                     raise
         else:
             await self._update(address.room, shown, content)
-        _remember(self._shown, shown, piece)
+        remember(self._shown, shown, piece, most=_REMEMBERED)
         return shown
 
     async def sign(self, address: Address, *, on: bool) -> None:
@@ -95,7 +96,7 @@ class Posting:
                     channel_id=address.room, thread_ts=address.thread, status=self._status if on else ""
                 )
         except Refused:
-            _remember(self._no_status, address.room, None)
+            remember(self._no_status, address.room, None, most=_REMEMBERED)
             raise
 
     async def find(self, address: Address, *, chunk_id: str) -> Receipt | None:
@@ -180,10 +181,3 @@ def _shows(turn: str) -> dict[str, str]:
 
 def _metadata(mark: Fields) -> dict[str, Any]:
     return {"event_type": MARK, "event_payload": mark}
-
-
-def _remember(known: OrderedDict[str, Any], key: str, value: object) -> None:
-    known[key] = value
-    known.move_to_end(key)
-    while len(known) > _REMEMBERED:
-        known.popitem(last=False)

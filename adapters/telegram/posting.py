@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections import OrderedDict
-from typing import Any
 
 import msgspec
 from telegram import Bot, LinkPreviewOptions, MessageEntity, ReplyParameters
 
 from adapters.base import Address, Call, Rate, Receipt
 from adapters.errors import Refused
+from adapters.remembering import remember
 from adapters.telegram import render
 from adapters.telegram.render import Mark, Rendered
 from adapters.telegram.web import ApiRefused, translated
@@ -73,7 +73,7 @@ class Posting:
         else:
             await self._edit(address, message, told)
         shown = f"{address.room}/{message}"
-        _remember(self._shown, shown, piece)
+        remember(self._shown, shown, piece, most=_REMEMBERED)
         return shown
 
     async def sign(self, address: Address) -> None:
@@ -86,7 +86,7 @@ class Posting:
             with translated(ACTION, scope=scope(self._name, address.room)):
                 await self._bot.send_chat_action(address.room, "typing", message_thread_id=thread_of(address))
         except Refused:
-            _remember(self._no_sign, key, None)
+            remember(self._no_sign, key, None, most=_REMEMBERED)
             raise
 
     async def _draft(self, address: Address, told: Rendered, *, turn: str) -> None:
@@ -99,7 +99,7 @@ class Posting:
                 )  # fmt: skip
         except ApiRefused:
             # Not raised: that would end the showing, while the next state can be shown in a message.
-            _remember(self._no_drafts, address.room, None)
+            remember(self._no_drafts, address.room, None, most=_REMEMBERED)
 
     async def _post(self, address: Address, told: Rendered) -> str:
         try:
@@ -179,10 +179,3 @@ def _number(given: str | None) -> int:
 
 def _entities(marks: tuple[Mark, ...]) -> list[MessageEntity]:
     return [MessageEntity(mark.kind, mark.offset, mark.length, url=mark.url, language=mark.language) for mark in marks]
-
-
-def _remember(known: OrderedDict[str, Any], key: str, value: object) -> None:
-    known[key] = value
-    known.move_to_end(key)
-    while len(known) > _REMEMBERED:
-        known.popitem(last=False)
