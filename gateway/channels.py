@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from adapters.base import Adapter, Intake
 from config.channels.base import ChannelSettings
-from gateway.waits import LONGEST_WAIT_S, retry_wait_s
+from gateway.waits import LONGEST_WAIT_S, happens, retry_wait_s
 
 logger = logging.getLogger(__name__)
 
@@ -97,10 +97,8 @@ class Channel:
         """Take nothing more, let the sends under way finish, and end; each within its time."""
         self._leaving = True
         try:
-            async with asyncio.timeout(self._times.send_s):
-                await self._unused.wait()
-        except TimeoutError:
-            logger.warning("channel ends with sends under way", extra={"channel": self._name})
+            if not await happens(self._unused, within_s=self._times.send_s):
+                logger.warning("channel ends with sends under way", extra={"channel": self._name})
         finally:  # cancelled, too: else it would run on for ever
             self._stopping.set()
             if self._limit is not None:
@@ -165,11 +163,7 @@ class Channel:
 
     async def _rest(self, seconds: float) -> None:
         self._next_try = asyncio.get_running_loop().time() + seconds
-        try:
-            async with asyncio.timeout(seconds):
-                await self._stopping.wait()
-        except TimeoutError:
-            return
+        await happens(self._stopping, within_s=seconds)
 
 
 def _reason(exc: BaseException) -> str:

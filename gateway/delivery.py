@@ -17,7 +17,7 @@ from gateway.errors import StoreBusy
 from gateway.inbox.base import Chunk, Inbox, Outbox
 from gateway.pacing import Pacing
 from gateway.sending import Channels, Down, Sending, Unanswered, address_of
-from gateway.waits import retry_wait_s
+from gateway.waits import happens, retry_wait_s
 from memory.errors import StoreUnavailable
 from memory.ids import now_ms
 
@@ -143,11 +143,7 @@ class Delivery:
             self._wake.set()
 
     async def _pause(self) -> None:
-        try:
-            async with asyncio.timeout(self._first_wait_s):
-                await self._draining.wait()
-        except TimeoutError:
-            return
+        await happens(self._draining, within_s=self._first_wait_s)
 
     async def _attempt(self, chunk: Chunk) -> Record | None:
         """Send the chunk, or decide not to; return how it went. None: the end has come before that could be told."""
@@ -199,12 +195,7 @@ class Delivery:
         self._busy -= 1
         self._wake.set()
         try:
-            async with asyncio.timeout(seconds):
-                await self._draining.wait()
-        except TimeoutError:
-            return False
-        else:
-            return True
+            return await happens(self._draining, within_s=seconds)
         finally:
             self._busy += 1
 

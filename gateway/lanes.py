@@ -14,6 +14,7 @@ from typing import Literal
 
 from gateway.errors import LeaseLost, StoreBusy
 from gateway.inbox.base import Claim, Event, Inbox
+from gateway.waits import happens
 from memory.errors import Fenced
 
 logger = logging.getLogger(__name__)
@@ -168,7 +169,7 @@ class Lanes:
                     seen = await self._change(seen)
             except StoreBusy:
                 logger.warning("queue unavailable", exc_info=True)
-                await self._rest()
+                await happens(self._draining, within_s=self._retry_s)
                 continue
             for claim in claims:
                 task = tasks.create_task(self._lane(claim), name=f"lane {claim.lane}")
@@ -244,16 +245,9 @@ class Lanes:
         except Exception:
             # The events stay in the lane; the attempt is counted, so that a turn that always fails ends as dead.
             logger.exception("turn broke off", extra={"lane": claim.lane, "turn": turn.turn_id})
-            await self._rest()
+            await happens(self._draining, within_s=self._retry_s)
             return "broke"
         finally:
             if self._running.get(claim.lane) is turn:  # else the lane was lost, and runs here anew
                 del self._running[claim.lane]
         return "interrupted" if turn.reason == "interrupted" else "ended"
-
-    async def _rest(self) -> None:
-        try:
-            async with asyncio.timeout(self._retry_s):
-                await self._draining.wait()
-        except TimeoutError:
-            return

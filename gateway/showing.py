@@ -21,6 +21,7 @@ from gateway.inbox.base import Inbox, Outbox
 from gateway.lanes import Running
 from gateway.pacing import Pacing
 from gateway.sending import Channels
+from gateway.waits import happens
 
 logger = logging.getLogger(__name__)
 
@@ -139,7 +140,7 @@ class Shown:
             except asyncio.CancelledError:
                 self._signed = True  # it may be
                 raise
-            if await self._rested(every_s):
+            if await happens(self._over, within_s=every_s):
                 return
 
     async def _show(self, draft: Draft, *, every_s: float, lasts_s: float | None) -> None:
@@ -159,7 +160,7 @@ class Shown:
             if text.strip() and text != last:
                 if await self._text(text):
                     last = text
-                if await self._rested(every_s):
+                if await happens(self._over, within_s=every_s):
                     return
                 if draft.text != last:
                     draft.changed.set()  # also for what was dropped
@@ -241,15 +242,6 @@ class Shown:
             case _:
                 logger.error("showing broke off", exc_info=exc, extra=extra)
                 self._over.set()
-
-    async def _rested(self, seconds: float) -> bool:
-        """Wait; True when the showing is over."""
-        try:
-            async with asyncio.timeout(seconds):
-                await self._over.wait()
-        except TimeoutError:
-            return False
-        return True
 
 
 def _shows_text(adapter: object) -> bool:
