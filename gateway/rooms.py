@@ -15,7 +15,6 @@ import msgspec
 from adapters.base import Address
 from config.loader import Configuration
 from gateway.inbox.base import Outbox, Target
-from memory.base import MovedRoom
 from memory.errors import StoreUnavailable
 from memory.key import encode_conversation
 from memory.names import Names
@@ -34,7 +33,6 @@ class Rooms:
         self._outbox = outbox
         self._changed = changed
         self._look_s = look_s
-        self._moved: tuple[MovedRoom, ...] = ()
         self._now: dict[tuple[str, str], str] = {}
         self._looking = asyncio.Lock()
         self._known = False  # the store was asked since the last change that it told of
@@ -52,15 +50,14 @@ class Rooms:
 
     async def look(self) -> None:
         """Learn of what other instances changed. Raises `memory.errors.StoreUnavailable`."""
-        async with (
-            self._looking
-        ):  # an answer that was long on its way would undo a newer one; the store has its own time
+        # One at a time, as an answer that was long on its way would undo a newer one; the store has its own time.
+        async with self._looking:
             if await self._names.look():
                 self._known = False
             if not self._known:
-                self._moved = await self._names.moved_rooms()
+                rooms = await self._names.moved_rooms()
                 self._known = True
-                self._now = {(moved.channel, moved.room): moved.now_room for moved in self._moved}
+                self._now = {(moved.channel, moved.room): moved.now_room for moved in rooms}
                 self._changed()
 
     async def follow(self) -> None:
@@ -74,7 +71,7 @@ class Rooms:
 
     def applied(self, configuration: Configuration) -> Configuration:
         """Return the settings with every room's under its present id, too."""
-        return configuration.moved([(moved.channel, moved.room, moved.now_room) for moved in self._moved])
+        return configuration.moved([(channel, room, now_room) for (channel, room), now_room in self._now.items()])
 
     def current(self, address: Address) -> Address:
         """Return where a reply goes now. Messages' ids are the old room's, so it answers none of the new one's."""

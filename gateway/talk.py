@@ -8,12 +8,10 @@ from collections import OrderedDict
 from typing import NamedTuple
 
 from adapters.base import MessageEvent
+from config.effective import Place
 
 REMEMBERED = 10_000
 """Places; beyond that those are forgotten in which nothing was said for longest."""
-
-Place = tuple[str, str, str | None]
-"""Channel, room, thread."""
 
 
 class _Heard(NamedTuple):
@@ -32,7 +30,7 @@ class Talk:
 
     def heard(self, event: MessageEvent, number: int) -> None:
         """Note a message, whatever becomes of it."""
-        place = place_of(event)
+        place = _where(event)
         known = self._heard.get(place)
         if known is None:
             self._heard[place] = _Heard(number, number, event.sender.user, 0)
@@ -45,7 +43,7 @@ class Talk:
 
     def others_since(self, event: MessageEvent, number: int) -> bool:
         """Whether somebody else has spoken in the message's place since; True also where that is not known."""
-        known = self._heard.get(place_of(event))
+        known = self._heard.get(_where(event))
         if known is None or number < known.since:
             return True
         return number < (known.other if known.speaker == event.sender.user else known.last)
@@ -83,10 +81,10 @@ class Bots:
             self._row.pop(place, None)
 
 
-def place_of(event: MessageEvent) -> Place:
+def _where(event: MessageEvent) -> Place:
     """Return where the message stands."""
     return event.channel, event.room, event.thread
 
 
 def _around(event: MessageEvent) -> set[Place]:
-    return {place_of(event), (event.channel, event.room, None)}
+    return {_where(event), (event.channel, event.room, None)}
