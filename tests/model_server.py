@@ -14,6 +14,7 @@ from aiohttp import web
 from config.settings import AgentSettings
 from gateway.agent import Caller
 from memory.base import Context, PromptMessage
+from tests.loopback import on_loopback
 
 DONE = b"data: [DONE]\n\n"
 
@@ -134,15 +135,9 @@ async def model_server() -> AsyncIterator[ModelServer]:
     server = ModelServer()
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", server._handle)
-    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-    try:
+    async with on_loopback(app, handler_cancellation=True, shutdown_timeout=1) as url:
+        server.url = f"{url}/v1"
         yield server
-    finally:
-        await runner.cleanup()
 
 
 def context(*texts: str, system: str = "Be brief.", output_tokens: int = 100) -> Context:

@@ -16,6 +16,7 @@ import msgspec
 from aiohttp import web
 
 from tests.bench.turns import Figure, cpu_s, figure
+from tests.loopback import on_loopback
 
 BOT_TOKEN, SIGNING_SECRET, CHANNEL = "xoxb-bench", "bench-s3cr3t", "acme-{}"
 CHANNELS, ROOMS, PEOPLE = 20, 20, 10
@@ -73,14 +74,8 @@ async def sink() -> AsyncIterator[Sink]:
     app.router.add_post("/v1/chat/completions", there.complete)
     app.router.add_post("/api/chat.postMessage", there.posted)
     app.router.add_route("*", "/api/{method}", there.called)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    there.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
+    async with on_loopback(app, access_log=None, shutdown_timeout=0.1) as there.url:
         yield there
-    finally:
-        await runner.cleanup()
 
 
 async def load(subject: str, there: Sink, url: str, pid: int, *, first: int, in_flight: int, turns: int) -> Figure:

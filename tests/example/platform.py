@@ -15,6 +15,8 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
+from tests.loopback import on_loopback
+
 TOKEN = "pigeon-1"
 
 
@@ -68,11 +70,5 @@ async def pigeons() -> AsyncIterator[Pigeons]:
     platform = Pigeons()
     app = web.Application()
     app.add_routes([web.post("/letters", platform.letter), web.post("/me", platform.me)])
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    platform.api_url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
+    async with on_loopback(app, shutdown_timeout=0.1) as platform.api_url:
         yield platform
-    finally:
-        await runner.cleanup()

@@ -17,6 +17,7 @@ from jwt.algorithms import ECAlgorithm
 from adapters.errors import AdapterFault
 from adapters.webhook.adapter import WebhookAdapter
 from tests.fakes import FakeIntake
+from tests.loopback import on_loopback
 from tests.serving import bearer, message, serving, token, webhook
 
 KEY = ec.generate_private_key(ec.SECP256R1())
@@ -49,13 +50,8 @@ class Issuer:
         app = web.Application()
         app.router.add_get("/keys", self._keys)
         app.router.add_get("/elsewhere", self._elsewhere)
-        runner = web.AppRunner(app)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        try:
-            yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-        finally:
-            await runner.cleanup()
+        async with on_loopback(app) as url:
+            yield url
 
 
 def channel(url: str, **jwt: Any) -> WebhookAdapter:

@@ -21,6 +21,8 @@ import aiohttp
 from aiohttp import web
 from standardwebhooks import Webhook
 
+from tests.loopback import on_loopback
+
 ROOT = Path(__file__).parents[2]
 SECRET = "whsec_" + base64.b64encode(b"0123456789abcdef0123456789abcdef").decode()
 
@@ -103,15 +105,9 @@ async def model_server(script: Script) -> AsyncIterator[ModelServer]:
     app = web.Application()
     app.router.add_post("/v1/chat/completions", server.complete)
     app.router.add_get("/v1/models", server.listed)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-    try:
+    async with on_loopback(app, shutdown_timeout=0.1) as url:
+        server.url = f"{url}/v1"
         yield server
-    finally:
-        await runner.cleanup()
 
 
 class Gateway:

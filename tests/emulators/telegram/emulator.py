@@ -10,8 +10,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from aiohttp import web
-
 from tests.emulators.telegram.bots import Bot
 from tests.emulators.telegram.chats import Chat, Member
 from tests.emulators.telegram.clock import Clock, LoopClock
@@ -21,6 +19,7 @@ from tests.emulators.telegram.people import Person
 from tests.emulators.telegram.pusher import Pusher
 from tests.emulators.telegram.server import Server
 from tests.emulators.telegram.world import Call, Violation, World
+from tests.loopback import on_loopback
 
 
 class Telegram:
@@ -142,13 +141,10 @@ async def telegram(
     says where public URLs of webhooks really are: `{"https://bot.example": "http://127.0.0.1:8080"}`."""
     async with asyncio.TaskGroup() as pushers:
         tg = Telegram(World(clock=clock or LoopClock()), pushers, hosts if hosts is not None else {})
-        runner = web.AppRunner(tg.server.app(), handler_cancellation=True, shutdown_timeout=0.1, access_log=None)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", port).start()
-        tg.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        tg.bot = tg.add_bot(bot.pop("username", "clew_bot"), **bot)
-        try:
-            yield tg
-        finally:
-            tg.close()
-            await runner.cleanup()
+        app, how = tg.server.app(), {"handler_cancellation": True, "shutdown_timeout": 0.1, "access_log": None}
+        async with on_loopback(app, port=port, **how) as tg.url:
+            tg.bot = tg.add_bot(bot.pop("username", "clew_bot"), **bot)
+            try:
+                yield tg
+            finally:
+                tg.close()

@@ -15,6 +15,7 @@ from slack_sdk.signature import SignatureVerifier
 
 from tests.emulators.slack.clock import SteppedClock
 from tests.emulators.slack.push import Delivery
+from tests.loopback import on_loopback
 from tests.unit.emulators.slack.world import World, client, world
 
 RECORDED = Path(__file__).parents[3] / "payloads" / "slack" / "recorded"
@@ -434,19 +435,13 @@ async def test_bolt_answers_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
 
         app = web.Application()
         app.router.add_post("/slack/events", handle)
-        runner = web.AppRunner(app)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        try:
-            await here.app.subscribe(f"http://127.0.0.1:{runner.addresses[0][1]}/slack/events")
+        async with on_loopback(app) as url:
+            await here.app.subscribe(f"{url}/slack/events")
             ts = await here.ann.says(here.general, "hello 你好 👋")
             reply = await here.general.reply(here.bot, after=ts)
             await here.platform.settled()
 
             assert ("echo: hello 你好 👋", ts) == (reply.shown, reply.thread_ts)
-        finally:
-            await runner.cleanup()
 
 
 def test_a_delivery_is_late_only_when_it_came_too_late() -> None:

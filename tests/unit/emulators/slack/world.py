@@ -19,6 +19,7 @@ from tests.emulators.slack.clock import Clock
 from tests.emulators.slack.members import Member
 from tests.emulators.slack.server import Slack, slack
 from tests.emulators.slack.workspace import Workspace
+from tests.loopback import on_loopback
 
 
 @dataclass
@@ -79,16 +80,12 @@ async def listener() -> AsyncIterator[Listener]:
     heard.go_on.set()
     app = web.Application()
     app.router.add_post("/slack", heard.handle)
-    runner = web.AppRunner(app, shutdown_timeout=0.2)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    heard.url = f"http://127.0.0.1:{runner.addresses[0][1]}/slack"
-    try:
-        yield heard
-    finally:
-        heard.go_on.set()
-        await runner.cleanup()
+    async with on_loopback(app, shutdown_timeout=0.2) as url:
+        heard.url = f"{url}/slack"
+        try:
+            yield heard
+        finally:
+            heard.go_on.set()
 
 
 @dataclass

@@ -18,6 +18,7 @@ from tests.emulators.telegram import faults, rooms
 from tests.emulators.telegram.clock import Bell, LoopClock
 from tests.emulators.telegram.emulator import Telegram, telegram
 from tests.emulators.telegram.updates import Updates
+from tests.loopback import on_loopback
 from tests.unit.emulators.telegram.bot_client import client, post
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*retry_after:telegram.warnings.PTBDeprecationWarning")
@@ -240,14 +241,9 @@ async def receiving() -> AsyncIterator[Hook]:
     hook = Hook()
     app = web.Application()
     app.router.add_post("/hook", hook.handle)
-    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1, access_log=None)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    hook.url = f"http://127.0.0.1:{runner.addresses[0][1]}/hook"
-    try:
+    async with on_loopback(app, handler_cancellation=True, shutdown_timeout=0.1, access_log=None) as url:
+        hook.url = f"{url}/hook"
         yield hook
-    finally:
-        await runner.cleanup()
 
 
 async def delivered(tg: Telegram, count: int) -> None:
