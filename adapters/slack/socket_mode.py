@@ -45,7 +45,7 @@ class Socket:
         self._session = session
         self._settings = settings
         self._greeted = asyncio.Event()
-        self._greetings = 0
+        self._greeted_at: float | None = None  # the present connection, by the loop's clock
         self._switched_off = False
         self.problem: str | None = "not connected yet"
         """Why no events come in now; None: they do."""
@@ -58,42 +58,60 @@ class Socket:
         """Stay connected until cancelled. Raises `AdapterFault` when Slack says that the app has no Socket Mode."""
         failures = 0
         while not self._switched_off:
-            before, wait_s = self._greetings, 0.0
+            self._greeted_at, asked_s = None, 0.0
             try:
                 await self._connection()
                 self.problem = "connecting again"
             except (AdapterFault, aiohttp.ClientError, TimeoutError, OSError) as exc:
-                self.problem = (
-                    str(exc) if isinstance(exc, AdapterFault) else f"the socket broke off ({type(exc).__name__})"
-                )
+                self.problem = self._lost(exc)
                 logger.warning("socket lost", extra={"channel": self._name, "reason": self.problem})
-                wait_s = exc.retry_after_s if isinstance(exc, Throttled) else 0.0
-            failures = 0 if self._greetings > before else failures + 1
+                asked_s = exc.retry_after_s if isinstance(exc, Throttled) else 0.0
+            failures = 0 if self._lived_s() >= self._settings.steady_s else failures + 1
             if failures:
-                growing_s = min(_FIRST_WAIT_S * 2 ** min(failures - 1, 20), self._settings.reconnect_s)
-                await asyncio.sleep(max(growing_s, wait_s))
+                await asyncio.sleep(max(wait_s(failures, longest_s=self._settings.reconnect_s), asked_s))
         raise AdapterFault("Socket Mode is switched off for this app; switch it on in its settings, or use mode: http")
 
+    def _lived_s(self) -> float:
+        """Return the seconds since Slack greeted the present connection, 0 if it never did."""
+        return asyncio.get_running_loop().time() - self._greeted_at if self._greeted_at is not None else 0.0
+
+    def _lost(self, exc: Exception) -> str:
+        if isinstance(exc, AdapterFault):
+            return str(exc)
+        if isinstance(exc, TimeoutError) and self._greeted_at is None:
+            return f"no greeting within {self._settings.timeout_s:g} s"
+        return f"the socket broke off ({type(exc).__name__})"
+
     async def _connection(self) -> None:
-        """Live through one connection, which has a URL of its own: each is good for one handshake."""
-        settings = self._settings
-        async with asyncio.timeout(settings.timeout_s):
+        """Live through one connection, which has a URL of its own: each is good for one handshake. Raises TimeoutError when
+        Slack has not greeted us in time."""
+        async with asyncio.timeout(self._settings.timeout_s) as until_greeted:
             socket = await self._session.ws_connect(
-                await self._open_url(), heartbeat=settings.ping_s, max_msg_size=_LARGEST_FRAME, proxy=settings.proxy
+                await self._open_url(),
+                heartbeat=self._settings.ping_s,
+                max_msg_size=_LARGEST_FRAME,
+                proxy=self._settings.proxy,
             )
-        async with socket, asyncio.TaskGroup() as tasks:  # what was read is kept before the socket closes
-            hands = asyncio.Semaphore(_AT_ONCE)
-            async for frame in socket:
-                envelope = _envelope(frame)
-                if string(envelope, "envelope_id"):
-                    await hands.acquire()
-                    tasks.create_task(self._keep(socket, envelope)).add_done_callback(lambda _: hands.release())
-                elif envelope.get("type") == "hello":
-                    self._greetings, self.problem = self._greetings + 1, None
-                    self._greeted.set()
-                elif envelope.get("type") == "disconnect":
-                    self._switched_off = envelope.get("reason") == "link_disabled"
-                    return  # Slack is about to close it
+            self.problem = "not greeted yet"
+            async with socket, asyncio.TaskGroup() as tasks:  # what was read is kept before the socket closes
+                await self._read(socket, tasks, until_greeted)
+
+    async def _read(
+        self, socket: aiohttp.ClientWebSocketResponse, tasks: asyncio.TaskGroup, until_greeted: asyncio.Timeout
+    ) -> None:
+        hands = asyncio.Semaphore(_AT_ONCE)
+        async for frame in socket:
+            envelope = _envelope(frame)
+            if string(envelope, "envelope_id"):
+                await hands.acquire()
+                tasks.create_task(self._keep(socket, envelope)).add_done_callback(lambda _: hands.release())
+            elif envelope.get("type") == "hello":
+                until_greeted.reschedule(None)
+                self._greeted_at, self.problem = asyncio.get_running_loop().time(), None
+                self._greeted.set()
+            elif envelope.get("type") == "disconnect":
+                self._switched_off = envelope.get("reason") == "link_disabled"
+                return  # Slack is about to close it
 
     async def _keep(self, socket: aiohttp.ClientWebSocketResponse, envelope: Fields) -> None:
         payload = envelope.get("payload")
@@ -107,6 +125,11 @@ class Socket:
             await socket.send_json({"envelope_id": string(envelope, "envelope_id")})
         except (aiohttp.ClientError, OSError):
             logger.info("acknowledgement not sent; the envelope comes again", extra={"channel": self._name})
+
+
+def wait_s(failures: int, *, longest_s: float) -> float:
+    """Return the seconds before the next try after so many failures in a row: 0, 0.5, 1, 2, 4 … `longest_s`."""
+    return min(_FIRST_WAIT_S * 2 ** min(failures - 1, 20), longest_s) if failures else 0.0
 
 
 def _envelope(frame: aiohttp.WSMessage) -> Fields:

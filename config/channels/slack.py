@@ -48,11 +48,16 @@ class SlackSettings(ChannelSettings):
     body_bytes: int = Field(1_048_576, ge=1024, le=16_777_216, description="Largest body accepted.")
     body_s: float = Field(3, gt=0, le=60, description="Seconds a body may take to arrive; Slack itself waits 3.")
     connect_s: float = Field(5, gt=0, description="Seconds to connect to Slack.")
-    timeout_s: float = Field(15, gt=0, description="Seconds one call of the Web API may take.")
+    timeout_s: float = Field(
+        15, gt=0, description="Seconds one call of the Web API may take, and a new socket until Slack greets it."
+    )
     ping_s: float = Field(
         10, gt=0, le=60, description="Seconds of silence after which the socket is tried; half of it to answer."
     )
     reconnect_s: float = Field(30, gt=0, description="Longest wait between two tries to open the socket again.")
+    steady_s: float = Field(
+        10, gt=0, description="Seconds a socket must have lived to be replaced at once; else the wait grows."
+    )
     names_s: float = Field(3600, gt=0, description="Seconds a person's or channel's name is kept.")
     names_wait_s: float = Field(3, gt=0, description="Seconds a message waits for the names in it.")
     heartbeat_s: float = Field(15, gt=0, le=60, description="Seconds between comments on an idle event stream.")

@@ -48,11 +48,14 @@ class Socket:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Sockets:
-    """An app's connections. The next `refuse` handshakes are refused. `heartbeat_s`: Slack pings so often (real seconds)."""
+    """An app's connections. The next `refuse` handshakes are refused; of those that are let in, the next `mute` are never
+    greeted, and the next `drop` are cut once they are. `heartbeat_s`: Slack pings so often (real seconds)."""
 
     slack: Slack
     app: App
     refuse: int = 0
+    mute: int = 0
+    drop: int = 0
     heartbeat_s: float | None = None
     handshakes: list[tuple[str, bool]] = field(default_factory=list)  # the ticket, and whether it was let in
     acks: list[Json] = field(default_factory=list)
@@ -92,7 +95,14 @@ class Sockets:
         await ws.prepare(request)
         assert isinstance(request.transport, asyncio.Transport)
         socket = Socket(ws=ws, transport=request.transport)
-        await self._hello(socket)
+        if self.mute > 0:
+            self.mute -= 1
+        else:
+            await self._hello(socket)
+        if self.drop > 0:
+            self.drop -= 1
+            await ws.close()
+            return ws
         if len(self.open) >= MOST:
             await socket.disconnect("too_many_websockets")
             return ws

@@ -9,6 +9,7 @@ import pytest
 
 from adapters.errors import AdapterFault
 from adapters.slack.adapter import SlackAdapter
+from adapters.slack.socket_mode import wait_s
 from tests.emulators.slack.clock import SteppedClock
 from tests.emulators.slack.faults import broken, refused, throttled
 from tests.fakes import FakeIntake
@@ -57,6 +58,62 @@ async def test_a_refused_handshake_is_tried_again_with_a_new_ticket() -> None:
             tickets = [ticket for ticket, _ in app.sockets.handshakes]
             assert [False, False, True] == [let_in for _, let_in in app.sockets.handshakes]
             assert 3 == len(set(tickets))
+
+
+def test_sockets_that_do_not_last_are_replaced_in_growing_intervals() -> None:
+    """Each try takes one of the workspace's calls, and a greeting alone proves nothing."""
+    assert [0, 0.5, 1, 2, 4, 8, 16, 30, 30] == [wait_s(failures, longest_s=30) for failures in range(9)]
+    assert 30 == wait_s(100_000, longest_s=30)
+
+
+async def test_greeted_and_dropped_at_once_is_a_failure() -> None:
+    """Else a platform that lets nobody stay would be asked for tickets without a pause; one that lasted ends the count."""
+    async with platform(socket_mode=True) as (_, app, bot):
+        app.sockets.drop = 3
+        began = asyncio.get_running_loop().time()
+        async with adapter(bot, mode="socket", reconnect_s=0.1).running(FakeIntake()):
+            await app.sockets.connected()
+            assert 0.3 <= asyncio.get_running_loop().time() - began
+
+        assert 4 == len(app.sockets.handshakes)
+
+
+async def test_a_socket_that_lasted_is_replaced_at_once() -> None:
+    """However often that happens: Slack renews each socket every few hours. The waits here would outlast the test."""
+    async with world(mode="socket", steady_s=0.001) as there:
+        for _ in range(5):
+            (socket,) = await there.app.sockets.connected()
+            await there.ann.says(there.general, "hi")
+            await there.platform.settled()
+            await socket.disconnect()
+            await socket.closed.wait()
+
+        await there.app.sockets.connected()
+        assert 5 == len(there.intake.messages)
+
+
+async def test_a_socket_that_is_never_greeted_is_replaced(caplog: pytest.LogCaptureFixture) -> None:
+    """After the first one too, when nobody waits for the channel to open: it answers pings, and no event comes through it."""
+    async with world(mode="socket", timeout_s=0.3) as there:
+        there.app.sockets.mute = 1
+        (first,) = await there.app.sockets.connected()
+        first.cut()
+        await first.closed.wait()
+        (mute,) = await there.app.sockets.connected()
+        await mute.closed.wait()
+        await there.app.sockets.connected()
+        await there.ann.says(there.general, "hi")
+
+        await heard(there, "hi")
+    assert {"no greeting within 0.3 s"} <= {getattr(record, "reason", None) for record in caplog.records}
+
+
+async def test_a_channel_that_is_not_greeted_does_not_open_and_says_why() -> None:
+    async with platform(socket_mode=True) as (_, app, bot):
+        app.sockets.mute = 100
+        with pytest.raises(AdapterFault, match="no socket: not greeted yet"):
+            async with adapter(bot, mode="socket", timeout_s=0.3).running(FakeIntake()):
+                pass
 
 
 async def test_a_socket_whose_other_end_is_gone_is_found_by_its_silence() -> None:
