@@ -85,10 +85,12 @@ class MessageEvent(_Event, frozen=True, kw_only=True, tag="message"):
 
 
 class EditEvent(_Event, frozen=True, kw_only=True, tag="edit"):
-    """A message has a new text. Never asks for an answer."""
+    """A message has a new text. Never asks for an answer. With no words and no quote nothing is left of it (a caption was
+    taken out): it is treated as deleted."""
 
     message_id: str
     text: str
+    quote: Quote | None = None  # as in the message
 
 
 class DeleteEvent(_Event, frozen=True, kw_only=True, tag="delete"):

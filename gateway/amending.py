@@ -25,7 +25,7 @@ def subject_of(event: InboundEvent) -> str | None:
 
 
 def amended(route: Route, about: Sequence[Event]) -> Route | None:
-    """Return the route of a message as what was said about it, oldest first, has left it; None: it was deleted.
+    """Return the route of a message as what was said about it, oldest first, has left it; None: it was deleted, or emptied.
 
     Only its text changes. Where it is answered, by whom and behind what was decided when it came; and what was no command
     among other messages becomes none (NousResearch/hermes-agent#81183 shows what comes of edited commands).
@@ -35,14 +35,23 @@ def amended(route: Route, about: Sequence[Event]) -> Route | None:
         match said:
             case DeleteEvent():
                 return None
+            case EditEvent() if emptied(said):
+                return None
             case EditEvent(text=text) if isinstance(message, MessageEvent):
                 message = msgspec.structs.replace(message, text=text)
     return route if message is route.event else msgspec.structs.replace(route, event=message)
 
 
+def emptied(event: InboundEvent) -> bool:
+    """Whether it is an edit that leaves nothing of its message: what can be answered or remembered is as gone as if it had
+    been deleted, and edited again it does not come back. One without words that quotes another asks about that."""
+    return isinstance(event, EditEvent) and not event.text.strip() and event.quote is None
+
+
 def last_edit(about: Sequence[Event]) -> EditEvent | None:
-    """Return the last edit of what was said about a message, oldest first; None: there is none."""
-    return next((said for said in reversed(list(_read(about))) if isinstance(said, EditEvent)), None)
+    """Return the last edit with words of what was said about a message, oldest first; None: there is none."""
+    edits = [said for said in _read(about) if isinstance(said, EditEvent) and not emptied(said)]
+    return edits[-1] if edits else None
 
 
 def _read(about: Sequence[Event]) -> Iterator[InboundEvent]:

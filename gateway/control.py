@@ -15,7 +15,7 @@ import msgspec
 
 from adapters.base import DeleteEvent, EditEvent, InboundEvent, MessageEvent, MoveEvent, PresenceEvent
 from config.loader import Configuration
-from gateway.amending import DELETED, amended, last_edit
+from gateway.amending import DELETED, amended, emptied, last_edit
 from gateway.commands import parse_command
 from gateway.errors import StoreBusy
 from gateway.inbox.base import Event, Inbox, Outcome
@@ -159,10 +159,10 @@ class Control:
                 if command is not None and command.name == "stop" and route.rule != "observe":
                     return await self._stop(event)
                 return await self._observe(event, route, message)
-            case EditEvent() as edit:
+            case EditEvent() as edit if not emptied(edit):
                 return await self._edit(event, route, edit)
-            case DeleteEvent() as deletion:
-                return await self._delete(event, route, deletion)
+            case EditEvent() | DeleteEvent() as gone:
+                return await self._delete(event, route, gone)
             case MoveEvent() as move:
                 await self._moved(move.channel, move.room, move.new_room)
                 return _applied("move", known=True)
@@ -208,7 +208,8 @@ class Control:
         """Return what was said of the event's message so far."""
         return await self._inbox.amendments([event.subject]) if event.subject is not None else []
 
-    async def _delete(self, event: Event, route: Route, deletion: DeleteEvent) -> Outcome | None:
+    async def _delete(self, event: Event, route: Route, said: DeleteEvent | EditEvent) -> Outcome | None:
+        """Take the message out of what waits and of memory: it was deleted, or edited to no words."""
         pending = await self._pending(event)
         gone = await self._withdraw(pending, DELETED)
         for message in pending:
@@ -216,11 +217,12 @@ class Control:
                 self._lanes.withdrawn(message)
         known = await self._memory.delete(
             route.memory_scope(),
-            deletion.message_id,
+            said.message_id,
             by=route.conversation_key(),
-            agent_change=self._agent_change(deletion),
+            agent_change=self._agent_change(said),
         )
-        return self._amendment(event, "delete", known=known, begun=len(gone) < len(pending), waiting=bool(pending))
+        rule = "delete" if isinstance(said, DeleteEvent) else "edit"
+        return self._amendment(event, rule, known=known, begun=len(gone) < len(pending), waiting=bool(pending))
 
     def _amendment(self, event: Event, rule: str, *, known: bool, begun: bool, waiting: bool) -> Outcome | None:
         """Return how an edit or deletion ends; None: it waits, as its message has begun and memory does not know it yet."""

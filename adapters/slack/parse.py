@@ -113,6 +113,7 @@ class _Reader:
             dedupe_ids=self._dedupe_ids("edit", string(after, "ts"), edited),
             message_id=string(after, "ts"),
             text=text,
+            quote=self._quote(after),
         )
 
     def deleted(self) -> InboundEvent | Ignored:

@@ -134,6 +134,7 @@ class _Reader:
             dedupe_ids=self._dedupe_ids("edit", str(message.message_id), str(message.edit_date), text),
             message_id=str(message.message_id),
             text=text,
+            quote=self._quote(),
         )
 
     def _speaker(self) -> Sender | Ignored:

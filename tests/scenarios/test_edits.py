@@ -84,6 +84,28 @@ async def test_a_waiting_message_that_is_deleted_is_never_answered(world: Stage)
     assert ["a story", "question 2", "and now, 现在?"] == users(await later(world, place))
 
 
+async def test_a_message_edited_to_no_words_is_as_one_deleted(world: Stage) -> None:
+    """One that waits ends unanswered, in sight; of one that was answered nothing is left in any prompt; one that comes after
+    its edit is not answered; and what was said before it stands."""
+    place = room(world, "queue", "emptied")
+    first = await place.begin("a caption of mine")
+    waiting = await place.say("m1", "a caption 图说")
+    edits = [await place.edit("m1", ""), await place.edit("m2", " \n")]
+    late = await place.say("m2", "a caption told late")
+    place.held.go_on.set()
+    ended = await place.ended(first, waiting, late)
+    edits.append(await place.edit("m0", ""))
+    again = await place.edit("m0", "words again")
+    prompt = await later(world, place)
+
+    assert [("applied", "edit"), ("applied", "edit_unknown_message"), ("applied", "edit")] == edits
+    assert ("applied", "edit_unknown_message") == again
+    assert STORY == ended[0]["reply"]["text"]
+    assert [("ignored", "deleted_before_answer")] * 2 == [how(view) for view in ended[1:]]
+    assert not [text for text in users(prompt) if "caption" in text or "words" in text]
+    assert 2 == len(place.prompts)
+
+
 async def test_an_edit_may_come_before_its_message(world: Stage) -> None:
     """It is kept, and the message that comes later is answered in its new form (platform-facts 2.2); a deletion that comes
     first ends it."""

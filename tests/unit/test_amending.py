@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.base import Address, DeleteEvent, EditEvent, InboundEvent, MessageEvent, Sender
+from adapters.base import Address, DeleteEvent, EditEvent, InboundEvent, MessageEvent, Quote, Sender
 from gateway.amending import amended, subject_of
 from gateway.inbox.base import Event
 from gateway.routing import Route, encode
@@ -41,7 +41,8 @@ def stored(said: InboundEvent | None) -> Event:
 
 MESSAGE = route(event(MessageEvent, text="first"))
 SAID = st.one_of(
-    st.builds(lambda text: event(EditEvent, text=text), st.text()),
+    st.builds(lambda text: event(EditEvent, text=text), st.text().filter(str.strip)),
+    st.just(event(EditEvent, text="", quote=Quote(name="Ann", text="a question of hers"))),
     st.just(event(MessageEvent, text="itself, told as background")),
     st.none(),
 )
@@ -59,10 +60,15 @@ def test_the_last_edit_counts(about: list[InboundEvent | None]) -> None:
     assert (MESSAGE.address, MESSAGE.scope, MESSAGE.language) == (now.address, now.scope, now.language)
 
 
-@given(st.lists(SAID), st.lists(SAID))
-def test_what_was_deleted_stays_so(before: list[InboundEvent | None], after: list[InboundEvent | None]) -> None:
+GONE = (event(DeleteEvent), event(EditEvent, text=""), event(EditEvent, text=" \n\u3000"))
+
+
+@given(st.lists(SAID), st.sampled_from(GONE), st.lists(SAID))
+def test_what_was_deleted_or_emptied_stays_so(
+    before: list[InboundEvent | None], gone: InboundEvent, after: list[InboundEvent | None]
+) -> None:
     """No edit, told late, brings it back."""
-    about = [*before, event(DeleteEvent), *after]
+    about = [*before, gone, *after]
 
     assert amended(MESSAGE, [stored(said) for said in about]) is None
 

@@ -179,7 +179,7 @@ async def test_an_edit_whose_names_are_long_in_coming_undoes_no_newer_one(house:
     assert ["三"] == await house.background()
 
 
-@pytest.mark.parametrize(("said", "left"), [(_edit("mended 改"), ["mended 改"]), (_delete(), [])])
+@pytest.mark.parametrize(("said", "left"), [(_edit("mended 改"), ["mended 改"]), (_edit(" "), []), (_delete(), [])])
 async def test_what_is_said_of_overheard_talk_while_its_names_are_looked_up_counts(
     house: House, said: InboundEvent, left: list[str]
 ) -> None:

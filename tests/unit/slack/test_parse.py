@@ -218,6 +218,21 @@ def test_an_edit_brings_the_new_text() -> None:
     assert ("new", TS, "T1.U1") == (event.text, event.message_id, event.sender.user)
 
 
+def test_an_edit_quotes_what_its_message_does() -> None:
+    """A message of nothing but what it shares asks about that, and is not emptied."""
+    shared = {
+        "is_share": True,
+        "is_msg_unfurl": True,
+        "author_name": "Ann",
+        "text": "Rome is old",
+        "from_url": "https://a",
+    }
+    event = read(changed(message("look"), message("<@U0BOT>", attachments=[shared], **EDITED)))
+
+    assert isinstance(event, EditEvent)
+    assert Quote(name="Ann", text="Rome is old") == event.quote
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [

@@ -227,6 +227,23 @@ def test_an_edit_names_its_message_and_reads_as_the_message_would() -> None:
     assert ("5", said("@clew_bot /new@x 你好").text) == (edit.message_id, edit.text)
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"text": "@clew_bot", "reply_to_message": message("what is Rome?")},
+        {"text": "a story", "forward_origin": {"type": "user", "sender_user": ANN}},
+    ],
+    ids=["asked-of-a-reply", "forwarded"],
+)
+def test_an_edit_quotes_what_its_message_does(fields: dict[str, Any]) -> None:
+    """Reactions and link previews are told as edits, and a question about a quote must not seem emptied by them."""
+    edit = read(message(**fields, edit_date=9), kind="edited_message")
+
+    assert isinstance(edit, EditEvent)
+    assert "" == edit.text
+    assert said(**fields).quote == edit.quote is not None
+
+
 def test_two_edits_within_one_second_are_two() -> None:
     """The platform's clock has no smaller part."""
     one, two = (
