@@ -28,7 +28,8 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
     """Where a reply goes; bound when the message is accepted, never looked up at send time.
 
     `reply_to` is the message it answers. `quoted` is set where others spoke in between, so that readers need to be told
-    which message that is; a platform with replies of its own shows `reply_to` as one only then.
+    which message that is; a platform with replies of its own shows `reply_to` as one only then. `since_ms` is when the message
+    was accepted (epoch milliseconds): nothing that answers it is older; None: unknown.
     """
 
     channel: str
@@ -36,6 +37,7 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
     thread: str | None = None
     reply_to: str | None = None
     quoted: Quote | None = None
+    since_ms: int | None = None
 
 
 class Sender(msgspec.Struct, frozen=True, kw_only=True):

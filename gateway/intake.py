@@ -18,8 +18,6 @@ from adapters.base import (
     TERMINAL,
     InboundEvent,
     MessageEvent,
-    MoveEvent,
-    PresenceEvent,
     StreamEvent,
     TurnStatus,
     TurnView,
@@ -129,9 +127,14 @@ class Intake:
             raise Overloaded(f"channel {event.channel!r} was removed while this came in", retry_after_s=1)
         settings = configuration.effective(event.channel, event.room, event.thread)
         chosen = await self._people.chosen_agent(event) if settings.agents else None
-        verdict = await self._admitting.admit(event, settings)
+        verdict, accepted_ms = await self._admitting.admit(event, settings), now_ms()
         routed = route(
-            event, configuration=configuration, chosen_agent=chosen, rule=verdict.rule, refused=verdict.refused
+            event,
+            configuration=configuration,
+            chosen_agent=chosen,
+            rule=verdict.rule,
+            refused=verdict.refused,
+            now_ms=accepted_ms,
         )
         if verdict.rule == "rate_limited" and not self._admitting.may_complain(event):
             verdict = Verdict("ignore", verdict.rule)
@@ -144,7 +147,7 @@ class Intake:
             body=encode(routed),
             token=secrets.token_urlsafe(24),
             fingerprint=fingerprint,
-            now_ms=now_ms(),
+            now_ms=accepted_ms,
             outcome=Outcome(state="ignored", rule=verdict.rule) if verdict.action == "ignore" else None,
             # Only of ids that are the platform's own is anything said later, or twice.
             subject=subject_of(event) if fingerprint is None else None,
@@ -155,7 +158,7 @@ class Intake:
     async def _lane(self, routed: Route, settings: RoomSettings, verdict: Verdict) -> str:
         """Name the lane: by the stored scope, so that all names of one scope share it. What says nothing opens no scope."""
         scope = routed.memory_scope()
-        if verdict.action == "ignore" or isinstance(routed.event, MoveEvent | PresenceEvent):
+        if verdict.action == "ignore" or not isinstance(routed.event, MessageEvent):
             return str(scope)
         return str((await self._names.find(scope, agent_change=settings.agent_change)).root)
 

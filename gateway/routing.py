@@ -52,8 +52,9 @@ def route(
     chosen_agent: str | None,
     rule: str = "",
     refused: bool = False,
+    now_ms: int | None = None,
 ) -> Route:
-    """Return the event's route under the current settings.
+    """Return the event's route under the current settings. `now_ms` is when it was accepted.
 
     `chosen_agent` is what the person asked for with /agent; it counts only where the admin lists it. The reply goes to the
     event's own room and thread and answers this message. Raises `memory.key.InvalidKey` when a part of the key is empty or
@@ -81,6 +82,7 @@ def route(
             room=event.room,
             thread=event.thread,
             reply_to=message.message_id if message else None,
+            since_ms=now_ms,
         ),
         agent=agent,
         revision=configuration.revision,

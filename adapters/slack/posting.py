@@ -29,6 +29,7 @@ _NOT_EDITABLE = frozenset(
 _NO_BLOCKS = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long"})
 _PAGES, _PAGE = 5, 200
 _TS = re.compile(r"\d{1,11}\.\d{6}")  # a message's id
+_SKEW_S = 300  # by which our clock may be before Slack's: signatures are refused beyond
 _REMEMBERED = 1_000
 
 
@@ -111,8 +112,7 @@ class Posting:
     async def _found(self, address: Address, mark: Fields) -> str | None:
         """Return our message with this mark among those that came after the one it answers. Other programs' marks prove nothing:
         a second Clew in the channel counts its chunks too."""
-        oldest = address.reply_to if _TS.fullmatch(address.reply_to or "") else None  # not what a command was called by
-        cursor = None
+        oldest, cursor = _oldest(address), None
         for _ in range(_PAGES):
             answer = await self._page(address, oldest=oldest, cursor=cursor)
             for message in maps(answer, "messages"):
@@ -172,6 +172,13 @@ def rates(name: str, address: Address, call: Call) -> tuple[Rate, ...]:
 def scope(name: str, method: str, room: str = "") -> str:
     """Return the name of a budget: a channel's method, in one room where its limit is the room's."""
     return f"{name} {method} {room}".rstrip()
+
+
+def _oldest(address: Address) -> str | None:
+    """Return the id before which no answer can stand: of the message that is answered; a slash command has none."""
+    if _TS.fullmatch(address.reply_to or ""):
+        return address.reply_to
+    return None if address.since_ms is None else f"{address.since_ms / 1000 - _SKEW_S:.6f}"
 
 
 def _shows(turn: str) -> dict[str, str]:

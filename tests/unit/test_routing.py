@@ -91,7 +91,7 @@ def test_a_route_says_everything_that_must_not_be_decided_anew(configuration: Co
     """Key, scope, lane and revision stand in the row; the address is the event's own place, never looked up at send time
     (openclaw#77292, openclaw#29301, AstrBot#1766)."""
     event = said("你好", room="r:2", thread="t/1", user="T.U*")
-    routed = route(event, configuration=configuration, chosen_agent=None, rule="mention")
+    routed = route(event, configuration=configuration, chosen_agent=None, rule="mention", now_ms=1_790_000_000_000)
     key = routed.conversation_key()
 
     assert event == routed.event
@@ -106,7 +106,7 @@ def test_a_route_says_everything_that_must_not_be_decided_anew(configuration: Co
     )
     assert routed.memory_scope() == scope_of(key, mode="conversation")
     assert routed.scope == ("*", "web", "r%3A2/t%2F1", "group", "default")
-    assert Address(channel="web", room="r:2", thread="t/1", reply_to="m1") == routed.address
+    assert Address(channel="web", room="r:2", thread="t/1", reply_to="m1", since_ms=1_790_000_000_000) == routed.address
     assert (configuration.revision, "zh", "mention", False) == (
         routed.revision,
         routed.language,

@@ -13,6 +13,7 @@ from adapters.slack.posting import rates
 from adapters.slack.web import client, retry_after_s, translated
 from config.channels.slack import SlackSettings
 from gateway.logs import describe
+from tests.emulators.slack.clock import SteppedClock
 from tests.emulators.slack.faults import Fault, broken, cut_after, cut_before, html, refused, slow_after, throttled
 from tests.unit.slack.world import CountingIntake, World, adapter, world
 
@@ -253,6 +254,25 @@ async def test_a_message_whose_receipt_was_lost_is_found(there: World, fault: Fa
     assert found is not None
     assert [found.message_id] == [message.ts for message in there.general.messages() if message.shown == "hello"]
     assert None is await there.adapter.find(address, chunk_id="42")
+
+
+async def test_after_a_slash_command_only_what_came_since_is_looked_through() -> None:
+    """It has no message whose id says where to begin, and a busy channel's whole history would be too long to tell. Our clock
+    may be behind Slack's."""
+    clock = SteppedClock()
+    async with world(clock=clock) as there:
+        busy = there.here.channel("busy", members=[there.ann])
+        for number in range(1_001):
+            busy.post(author=there.ann, text=str(number))
+        busy.let_in(there.bot)
+        await clock.advance(3_600)
+        address = there.to(busy, reply_to="13345224609.738474920.8088930838", since_ms=int((clock.now() + 240) * 1000))
+        assert None is await there.adapter.find(address, chunk_id="41")
+        receipt = await there.adapter.send(address, "hello", chunk_id="41")
+
+        assert receipt == await there.adapter.find(address, chunk_id="41")
+        with pytest.raises(Unreachable, match="1000 messages"):
+            await there.adapter.find(there.to(busy, reply_to=address.reply_to), chunk_id="42")
 
 
 async def test_another_bots_mark_is_no_receipt(there: World) -> None:
