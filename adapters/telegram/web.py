@@ -7,11 +7,13 @@ updates never keeps a reply waiting for a connection.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
+from typing import Any
 
 from telegram import Bot
 from telegram.error import (
@@ -22,6 +24,7 @@ from telegram.error import (
     InvalidToken,
     RetryAfter,
     TelegramError,
+    TimedOut,
 )
 from telegram.request import HTTPXRequest
 
@@ -79,8 +82,26 @@ async def clients(settings: TelegramSettings) -> AsyncIterator[tuple[Bot, HTTPXR
         yield Bot(token, base_url=f"{url}/bot", request=calling, get_updates_request=polling), polling
 
 
+class _InTime(HTTPXRequest):
+    """A client whose calls end in time as a whole. The HTTP client's own limits are for each wait alone, and an answer may come
+    drop by drop."""
+
+    def __init__(self, *, within_s: float, **more: Any) -> None:
+        super().__init__(**more)
+        self._within_s = within_s
+
+    async def do_request(self, *args: Any, **more: Any) -> tuple[int, bytes]:
+        try:
+            async with asyncio.timeout(self._within_s):
+                return await super().do_request(*args, **more)
+        except TimeoutError as exc:
+            raise TimedOut from exc
+
+
 def _request(settings: TelegramSettings, *, read_s: float) -> HTTPXRequest:
-    return HTTPXRequest(
+    return _InTime(
+        # Longer than what comes before the request leaves: a failure there must not look like one after it.
+        within_s=2 * settings.connect_s + read_s,
         read_timeout=read_s,
         write_timeout=settings.timeout_s,
         connect_timeout=settings.connect_s,
@@ -116,11 +137,24 @@ def _said_no(method: str, exc: TelegramError) -> Unreachable | ApiRefused:
             f"{method}: something before Telegram refused ({type(exc).__name__}): look at proxy and api_url"
         )
     if isinstance(exc, InvalidToken):  # replies wait for the admin to set one that works
-        return Unreachable(f"{method}: the token is wrong: copy it again from @BotFather")
+        return _unknown_there(method, exc.message)
     if isinstance(exc, Conflict):
         remedy = "another program takes this bot's updates: stop it, or give this channel a bot of its own"
         return Unreachable(f"{method}: {remedy} ({exc.message})")
     return _refused(method, exc.message)
+
+
+def _unknown_there(method: str, reason: str) -> Unreachable | ApiRefused:
+    """The SDK takes every 401 and 404 for a wrong token."""
+    if "unauthorized" in reason.casefold():
+        return Unreachable(f"{method}: the token is wrong: copy it again from @BotFather")
+    if "method not found" in reason.casefold():
+        remedy = "the Bot API server at api_url is too old for it: update the server"
+        return ApiRefused(f"{method}: {reason} ({remedy})", reason=reason)
+    if method == "getMe":  # so answers Telegram to what has not the form of a token
+        remedy = "the token is wrong, or api_url is no Bot API server: copy the token again from @BotFather"
+        return Unreachable(f"{method}: {reason}: {remedy}")
+    return Unreachable(f"{method}: {reason}: look at api_url, which has answered otherwise before")
 
 
 def _foreign(exc: TelegramError) -> bool:

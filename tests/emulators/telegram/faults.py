@@ -13,7 +13,8 @@ HTML = "<html><head><title>502 Bad Gateway</title></head><body><center><h1>502 B
 @dataclass(frozen=True, kw_only=True)
 class Fault:
     """`done`: the platform does what was asked, and only the answer is at fault. Then, after `delay_s` of the emulator's time:
-    an `error`, a page of `html` with this status, a `cut` connection, or silence (`lost`); else the true answer."""
+    an `error`, a page of `html` with this status, a `cut` connection, silence (`lost`), or an answer that never ends, a byte every
+    `drips_s`; else the true answer."""
 
     done: bool = False
     delay_s: float = 0.0
@@ -21,6 +22,7 @@ class Fault:
     html: int | None = None
     cut: bool = False
     lost: bool = False
+    drips_s: float = 0.0
 
 
 FINE = Fault(done=True)
@@ -55,6 +57,11 @@ def cut(*, done: bool) -> Fault:
 def lost(*, done: bool) -> Fault:
     """No answer ever comes: the caller runs into its timeout."""
     return Fault(lost=True, done=done)
+
+
+def dripping(every_s: float) -> Fault:
+    """Done, and answered byte by byte for ever: no single wait of the caller's is long."""
+    return Fault(drips_s=every_s, done=True)
 
 
 def slow(seconds: float) -> Fault:

@@ -59,13 +59,13 @@ class Server:
             return web.json_response(error.body(), status=error.code)
         if fault.done and fault.delay_s:
             await self._world.clock.sleep(fault.delay_s)
-        return await _broken(request, fault) or web.json_response({"ok": True, "result": result})
+        return await self._broken(request, fault) or web.json_response({"ok": True, "result": result})
 
     async def _done(self, bot: Bot, method: str, raw: Mapping[str, Any], fault: Fault) -> Any:
         """Do the call as far as the fault allows, and record it."""
         now = self._world.clock.now()
         params, status, result, problem = dict(raw), 200, None, None
-        lost = fault.cut or fault.lost or fault.html is not None
+        lost = fault.cut or fault.lost or fault.drips_s > 0 or fault.html is not None
         try:
             self._flood.admit(bot, method, params.get("chat_id"), now=now)
             if fault.error is not None and "retry_after" in fault.error.parameters:
@@ -102,22 +102,31 @@ class Server:
             raise ApiError(401, "Unauthorized")
         return self._world.bots[token]
 
+    async def _broken(self, request: web.Request, fault: Fault) -> web.StreamResponse | None:
+        """Return what is answered instead of the truth; None: nothing."""
+        if fault.lost:
+            await asyncio.Event().wait()  # until the caller gives up, or the server closes
+        if fault.drips_s:
+            return await self._dripped(request, fault.drips_s)
+        if fault.cut:
+            assert request.transport is not None
+            request.transport.abort()
+            return web.Response()
+        if fault.html is not None:
+            return web.Response(status=fault.html, text=HTML, content_type="text/html")
+        return None
+
+    async def _dripped(self, request: web.Request, every_s: float) -> web.StreamResponse:
+        answer = web.StreamResponse(headers={"Content-Type": "application/json"})
+        await answer.prepare(request)
+        while request.transport is not None and not request.transport.is_closing():
+            await answer.write(b" ")
+            await self._world.clock.sleep(every_s)
+        return answer
+
 
 async def _nothing(request: web.Request) -> web.Response:
     return web.json_response(ApiError(404, "Not Found").body(), status=404)
-
-
-async def _broken(request: web.Request, fault: Fault) -> web.StreamResponse | None:
-    """Return what is answered instead of the truth; None: nothing."""
-    if fault.lost:
-        await asyncio.Event().wait()  # until the caller gives up, or the server closes
-    if fault.cut:
-        assert request.transport is not None
-        request.transport.abort()
-        return web.Response()
-    if fault.html is not None:
-        return web.Response(status=fault.html, text=HTML, content_type="text/html")
-    return None
 
 
 async def _params(request: web.Request) -> dict[str, Any]:

@@ -170,15 +170,16 @@ async def test_the_probe_tells_why_no_updates_come(caplog: pytest.LogCaptureFixt
     assert "no updates" in caplog.messages
 
 
+@pytest.mark.parametrize("token", ["123:wrong", "no-token"])
 @BOTH
-async def test_a_wrong_token_keeps_the_channel_from_starting(mode: str) -> None:
-    """Said in words, without the token."""
+async def test_a_wrong_token_keeps_the_channel_from_starting(mode: str, token: str) -> None:
+    """Said in words, without the token; also where Telegram answers 404, as it does to what is not even like one."""
     async with world() as there:
-        stranger = adapter(there.tg, mode=mode, token="123:wrong")
+        stranger = adapter(there.tg, mode=mode, token=token)
         with pytest.raises(AdapterFault, match="the token is wrong") as caught:
             async with stranger.running(FakeIntake()):
                 pass
-        assert "123:wrong" not in str(caught.value)
+        assert token not in str(caught.value)
         with pytest.raises(AdapterFault, match="not open"):
             await stranger.probe()
 

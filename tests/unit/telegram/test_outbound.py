@@ -17,7 +17,7 @@ from adapters.telegram.web import translated
 from config.channels.telegram import TelegramSettings
 from tests.emulators.telegram import rooms
 from tests.emulators.telegram.errors import bad_request, forbidden
-from tests.emulators.telegram.faults import Fault, cut, html, lost, server_error, throttled
+from tests.emulators.telegram.faults import Fault, cut, dripping, html, lost, server_error, throttled
 from tests.unit.telegram.world import World, adapter, world
 
 
@@ -203,8 +203,9 @@ async def test_signs_and_streams_can_be_switched_off() -> None:
         (Fault(error=forbidden("user is deactivated")), Refused, "gone"),
         (refused("not enough rights to send text messages to the chat"), Refused, "let the bot write"),
         (refused("message is too long"), Refused, "too long"),
-        (server_error(401, "Unauthorized"), Unreachable, "token"),
-        (server_error(404, "Not Found"), Unreachable, "token"),
+        (server_error(401, "Unauthorized"), Unreachable, "the token is wrong"),
+        (server_error(404, "Not Found"), Unreachable, "api_url"),
+        (server_error(404, "Not Found: method not found"), Refused, "too old"),
         (server_error(429, "Too Many Requests"), Throttled, "wait"),
         (server_error(), Unknown, "lost"),
         (server_error(done=True), Unknown, "lost"),
@@ -215,6 +216,7 @@ async def test_signs_and_streams_can_be_switched_off() -> None:
         (html(409), Unreachable, "before Telegram"),
         (cut(done=True), Unknown, "lost"),
         (lost(done=True), Unknown, "TimedOut"),
+        (dripping(0.1), Unknown, "TimedOut"),
         (Fault(error=bad_request("group chat was upgraded", migrate_to_chat_id=-1009)), Moved, "supergroup"),
     ],
 )
