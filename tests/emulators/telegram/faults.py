@@ -13,8 +13,8 @@ HTML = "<html><head><title>502 Bad Gateway</title></head><body><center><h1>502 B
 @dataclass(frozen=True, kw_only=True)
 class Fault:
     """`done`: the platform does what was asked, and only the answer is at fault. Then, after `delay_s` of the emulator's time:
-    an `error`, a page of `html` with this status, a `cut` connection, silence (`lost`), or an answer that never ends, a byte every
-    `drips_s`; else the true answer."""
+    an `error`, a page of `html` with this status, a `cut` connection, silence (`lost`), or an answer without an end, a byte
+    every `drips_s`; else the true answer."""
 
     done: bool = False
     delay_s: float = 0.0
