@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.base import Address, Call, Rate, Receipt
-from adapters.errors import Refused, Unknown, Unreachable
+from adapters.errors import Refused, SendFailed, Unknown, Unreachable
 from adapters.remembering import remember
 from adapters.slack import render
 from adapters.slack.authors import Identity
 from adapters.slack.reading import Fields, mapping, maps, string
 from adapters.slack.web import ApiRefused, translated
 
-POST, UPDATE, STATUS = "chat.postMessage", "chat.update", "assistant.threads.setStatus"
+logger = logging.getLogger(__name__)
+
+POST, UPDATE, DELETE, STATUS = "chat.postMessage", "chat.update", "chat.delete", "assistant.threads.setStatus"
 
 MARK = "clew"
 """The kind of metadata by which a message is found again: {"chunk": id} of a reply's part, {"turn": id} of what shows one."""
@@ -45,25 +48,47 @@ class Posting:
         self._no_status: OrderedDict[str, None] = OrderedDict()  # rooms that refused a sign
 
     async def send(self, address: Address, chunk: str, *, chunk_id: str, shown: str | None) -> Receipt:
-        """See `Adapter.send`. What can't be edited any more goes out as a new message; Markdown that Slack won't take, as
-        plain text."""
-        metadata = _metadata({"chunk": chunk_id})
-        content = {**render.message(chunk, quoted=address.quoted), "metadata": metadata}
-        if shown is not None:
-            self._shown.pop(shown, None)
-            try:
-                await self._update(address.room, shown, content)
-            except ApiRefused as refused:
-                if refused.code not in _NOT_EDITABLE | _NO_BLOCKS:
-                    raise
-            else:
-                return Receipt(message_id=shown)
+        """See `Adapter.send`. Markdown that Slack won't take goes out as plain text; what can't be edited any more, as a new
+        message, and the half of it that was shown is taken away."""
+        if shown is None:
+            return Receipt(message_id=await self._posted(address, chunk, chunk_id=chunk_id))
+        self._shown.pop(shown, None)
+        if await self._replaced(address, shown, chunk, chunk_id=chunk_id):
+            return Receipt(message_id=shown)
+        receipt = Receipt(message_id=await self._posted(address, chunk, chunk_id=chunk_id))
+        await self._remove(address.room, shown)
+        return receipt
+
+    async def _posted(self, address: Address, chunk: str, *, chunk_id: str) -> str:
+        whole, plain = _forms(address, chunk, chunk_id=chunk_id)
         try:
-            return Receipt(message_id=await self._post(address, content))
+            return await self._post(address, whole())
         except ApiRefused as refused:
             if refused.code not in _NO_BLOCKS:
                 raise
-            return Receipt(message_id=await self._post(address, {**render.text_only(chunk), "metadata": metadata}))
+            return await self._post(address, {**plain(), "mrkdwn": False})
+
+    async def _replaced(self, address: Address, shown: str, chunk: str, *, chunk_id: str) -> bool:
+        """Let the chunk stand in the message, in the first form that Slack takes; False: it takes none."""
+        for form in _forms(address, chunk, chunk_id=chunk_id):
+            try:
+                await self._update(address.room, shown, form())
+            except ApiRefused as refused:
+                if refused.code in _NOT_EDITABLE:
+                    return False
+                if refused.code not in _NO_BLOCKS:
+                    raise
+            else:
+                return True
+        return False
+
+    async def _remove(self, room: str, ts: str) -> None:
+        """Take a message of ours away, if that can be done: the answer stands, and nothing is lost with it."""
+        try:
+            with translated(DELETE, scope=scope(self._name, DELETE)):
+                await self._client.chat_delete(channel=room, ts=ts)
+        except SendFailed as fault:
+            logger.info("half an answer stays", extra={"channel": self._name, "reason": str(fault)})
 
     async def show(self, address: Address, text: str, *, turn: str, shown: str | None) -> str | None:
         """Post the answer as far as it has come, then edit that message. What is longer than one message shows its first
@@ -172,6 +197,17 @@ def rates(name: str, address: Address, call: Call) -> tuple[Rate, ...]:
 def scope(name: str, method: str, room: str = "") -> str:
     """Return the name of a budget: a channel's method, in one room where its limit is the room's."""
     return f"{name} {method} {room}".rstrip()
+
+
+def _forms(
+    address: Address, chunk: str, *, chunk_id: str
+) -> tuple[Callable[[], dict[str, Any]], Callable[[], dict[str, Any]]]:
+    """Return what makes the chunk with its Markdown, and what makes it as plain text."""
+    metadata = {"metadata": _metadata({"chunk": chunk_id})}
+    return (
+        lambda: render.message(chunk, quoted=address.quoted) | metadata,
+        lambda: render.text_only(chunk, quoted=address.quoted) | metadata,
+    )
 
 
 def _oldest(address: Address) -> str | None:

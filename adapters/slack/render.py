@@ -41,13 +41,14 @@ def beginning(markdown: str) -> str:
 
 def message(piece: str, *, quoted: Quote | None = None) -> dict[str, Any]:
     """Return the arguments of `chat.postMessage` and `chat.update` for one piece; `quoted` is what it answers."""
-    shown = f"{_quote(quoted)}\n\n{block_text(piece)}" if quoted else block_text(piece)
+    shown = f"> {_literal(_quote(quoted))}\n\n{block_text(piece)}" if quoted else block_text(piece)
     return {"text": notification(piece), "blocks": [{"type": "markdown", "text": shown if shown.strip() else "…"}]}
 
 
-def text_only(piece: str) -> dict[str, Any]:
-    """Return `chat.postMessage`'s arguments without a block, for Markdown that Slack won't take: all of the piece's words."""
-    return {"text": escaped(plain(piece).strip() or "…"), "mrkdwn": False}
+def text_only(piece: str, *, quoted: Quote | None = None) -> dict[str, Any]:
+    """Return the arguments without a block, for Markdown that Slack won't take: all of the piece's words."""
+    told = plain(piece).strip() or "…"
+    return {"text": escaped(f"> {_quote(quoted)}\n\n{told}" if quoted else told)}
 
 
 def block_text(piece: str) -> str:
@@ -111,10 +112,10 @@ def escaped(text: str) -> str:
 
 
 def _quote(quoted: Quote) -> str:
-    """Return the message that is answered as one quoted line."""
+    """Return the message that is answered as one line to be quoted."""
     said = " ".join(plain(quoted.text).split())
     cut = said if len(said) <= _QUOTE_CHARS else said[:_QUOTE_CHARS].rstrip() + "…"
-    return "> " + _literal(f"{' '.join(quoted.name.split())}: {cut}")
+    return f"{' '.join(quoted.name.split())}: {cut}"
 
 
 def _literal(text: str) -> str:

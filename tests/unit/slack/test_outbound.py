@@ -64,14 +64,47 @@ async def test_the_chunk_takes_the_place_of_what_was_shown(there: World) -> None
     assert ["so far, so good"] == [message.shown for message in there.general.messages()]
 
 
-@pytest.mark.parametrize("code", ["cant_update_message", "message_not_found", "edit_window_closed", "invalid_blocks"])
+@pytest.mark.parametrize("code", ["cant_update_message", "message_not_found", "edit_window_closed"])
 async def test_what_cannot_be_edited_any_more_goes_out_as_a_new_message(there: World, code: str) -> None:
+    """Half an answer beside it would be taken for another one."""
     shown = await there.adapter.show(there.to(), "so far", turn="7", shown=None)
     there.here.will("chat.update", refused(code))
     receipt = await there.adapter.send(there.to(), "done", chunk_id="1", shown=shown)
 
     assert shown != receipt.message_id
+    assert ["done"] == [message.shown for message in there.general.messages()]
+
+
+async def test_half_an_answer_that_cannot_be_taken_away_stays(there: World) -> None:
+    """The answer stands beside it, and is not sent again."""
+    shown = await there.adapter.show(there.to(), "so far", turn="7", shown=None)
+    there.here.will("chat.update", refused("cant_update_message"))
+    there.here.will("chat.delete", refused("cant_delete_message"))
+    await there.adapter.send(there.to(), "done", chunk_id="1", shown=shown)
+
     assert ["so far", "done"] == [message.shown for message in there.general.messages()]
+
+
+async def test_markdown_that_slack_will_not_take_replaces_what_was_shown_as_plain_text(there: World) -> None:
+    quoted = Quote(name="Ann", text="why *so*?")
+    shown = await there.adapter.show(there.to(), "so **far**", turn="7", shown=None)
+    there.here.will("chat.update", refused("invalid_blocks"))
+    receipt = await there.adapter.send(there.to(quoted=quoted), "**done** <!here>", chunk_id="1", shown=shown)
+
+    (message,) = there.general.messages()
+    assert shown == receipt.message_id
+    assert "&gt; Ann: why so?\n\ndone &lt;!here&gt;" == message.text == message.shown
+
+
+@pytest.mark.parametrize("faults", [["invalid_blocks"], ["invalid_blocks", "msg_too_long"]], ids=["long", "refused"])
+async def test_plain_text_that_no_edit_takes_goes_out_as_a_new_message(there: World, faults: list[str]) -> None:
+    """An edit takes 4,000 bytes of text, and Chinese has three a character."""
+    shown = await there.adapter.show(there.to(), "so far", turn="7", shown=None)
+    there.here.will("chat.update", *map(refused, faults))
+    there.here.will("chat.postMessage", refused("invalid_blocks"))
+    await there.adapter.send(there.to(), "字" * 3_900, chunk_id="1", shown=shown)
+
+    assert ["字" * 3_900] == [message.text for message in there.general.messages()]
 
 
 async def test_other_refusals_of_an_edit_are_told(there: World) -> None:
