@@ -139,6 +139,8 @@ class ProfileItem(msgspec.Struct, frozen=True, kw_only=True):
     status: FactStatus
     valid_from_ms: int
     valid_to_ms: int | None
+    scope_id: int = 0  # where `source_ids` are; 0: a person or an admin wrote the item
+    value: str = ""  # as it was said; `text` is the sentence around it
 
 
 class Observed(msgspec.Struct, frozen=True, kw_only=True):
@@ -153,6 +155,27 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int
     created_ms: int
     version: int = 1
+
+
+class Hit(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """A message, or a profile item (`scope_id` 0), that shares terms with the question. `position` counts the session's
+    fragments; an item has none (-1)."""
+
+    scope_id: int
+    id: int
+    session_id: str
+    position: int
+    length: int  # of all its terms
+    terms: dict[int, int]  # the question's among them: how often
+
+
+class Corpus(msgspec.Struct, frozen=True, kw_only=True):
+    """Numbers about all that recall can find of a person in a namespace. `generation` grows with every change: caches
+    compare it."""
+
+    fragments: int = 0
+    length: int = 0
+    generation: int = 0
 
 
 class Owner(msgspec.Struct, frozen=True, kw_only=True):
@@ -226,6 +249,8 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     page: int = 40
     observed: int = 0  # how many observed messages at most
     profile: int = 50  # how many profile items at most, newest first, pinned ones apart and always
+    terms: tuple[int, ...] = ()  # the question's, keyed by the owner's person; none: nothing is looked up
+    hits: int = 200  # how many fragments a term may bring, the newest ones
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True):
@@ -245,6 +270,8 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     facts: tuple[Fact, ...] = ()
     pinned: tuple[ProfileItem, ...] = ()
     profile: tuple[ProfileItem, ...] = ()
+    hits: tuple[Hit, ...] = ()  # in no order
+    corpus: Corpus = Corpus()
     carried: tuple[Message, ...] = ()  # the last window of the scope that this one continues, other agent's
     failed: tuple[str, ...] = ()
     generation: int | None = None  # of the scope: grows when a stored message changes; None: the store does not count
@@ -346,6 +373,11 @@ class Store(Protocol):
         spoken in): `carry` notes that scope and its last message id as this one's opening, `alias` makes this scope a
         name for that one.
         """
+        ...
+
+    async def scope_in_place(self, scope: Scope) -> int | None:
+        """Return the id of a scope of the same place (in a group whosever, with whichever agent): the one this name leads to
+        if there is one. None: nothing was ever opened there. Opens nothing."""
         ...
 
     async def alias_scope(self, alias: Scope, target_id: int | None) -> None:

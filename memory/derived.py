@@ -1,0 +1,151 @@
+"""What memory makes of what was said, after the reply: facts, profile items, summaries, the index that recall searches; and
+the protocol of what keeps them.
+
+The queue of this work is the ledgers themselves: a turn's ledger is stored with its reply, in one transaction, and is due
+until what was learned of the turn is stored with it, in another one. So a kill in between loses nothing, and the answer path
+writes nothing more for it. Times and ids as in `memory/base.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+from memory.base import Fact, Ledger, Message, Owner, ProfileItem, Summary
+
+
+class Due(msgspec.Struct, frozen=True, kw_only=True):
+    """A turn that is to be learned from: the oldest one of its scope. `tries`: how often that was put off."""
+
+    ledger: Ledger
+    tries: int
+
+
+class Material(msgspec.Struct, frozen=True, kw_only=True):
+    """What there is to learn from in a turn, at one moment, and what is known already.
+
+    `messages` are the turn's, oldest first, deleted ones with empty text; `before` the assistant's last message before them
+    in the session. `facts` and `items` are the speaker's own live ones, oldest first: those of the session, and those of the
+    owner's namespace wherever they were said. A person who was erased, or is unknown, has nothing: `person_id` is None then.
+    """
+
+    person_id: int | None
+    messages: tuple[Message, ...]
+    before: Message | None
+    facts: tuple[Fact, ...]
+    items: tuple[ProfileItem, ...]
+
+
+class Fragment(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """Something that recall can find: a message, or a profile item (`scope_id` 0).
+
+    `terms` are keyed by their owner (`memory/terms.py`): the index holds no words, and one person's terms are no other's.
+    """
+
+    scope_id: int
+    id: int
+    terms: tuple[tuple[int, int], ...]  # id of the term, how often
+
+
+class Learned(msgspec.Struct, frozen=True, kw_only=True):
+    """All that one turn changes, written at once or not at all.
+
+    `versions` are the (id, version) of the turn's messages that it was made from: where one was edited or deleted since,
+    nothing is written. New rows have id 0 and get theirs; `superseded` and `retracted` name rows of the same person that end
+    at `ledger.now_ms`. The session's other live facts of the speaker live on until `facts_until_ms` (they slide). `ledger`
+    is the turn's own, with what was learned and refused.
+    """
+
+    ledger: Ledger
+    person_id: int | None
+    namespace: str
+    versions: tuple[tuple[int, int], ...]
+    facts: tuple[Fact, ...] = ()
+    items: tuple[ProfileItem, ...] = ()
+    superseded_facts: tuple[int, ...] = ()
+    retracted_facts: tuple[int, ...] = ()
+    superseded_items: tuple[int, ...] = ()
+    retracted_items: tuple[int, ...] = ()
+    facts_until_ms: int = 0
+    fragments: tuple[Fragment, ...] = ()  # of the turn's messages
+    item_terms: tuple[tuple[tuple[int, int], ...], ...] = ()  # of `items`, in their order
+
+
+class Covered(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a session is summarised. `summary` is the newest one; it is `stale` when a message that it covers was edited
+    or deleted since: then it is not to be loaded, and the next one is made from the messages alone."""
+
+    summary: Summary | None
+    stale: bool
+    turns: int  # of the session after what a live summary covers, at most `LIMIT_TURNS`
+    tokens: int  # of those turns
+
+
+LIMIT_TURNS = 1000
+"""Turns that `Derived.covered` counts at most."""
+
+
+class Derived(Protocol):
+    """The derived rows on one database, beside its `memory.base.Store` (there as `derived`).
+
+    Every implementation passes `tests/contracts/derived.py`. Everything personal is read and written by its person, by
+    equality on columns; None, or a person who was erased, gets and changes nothing. Database trouble surfaces as
+    `memory.errors.StoreUnavailable`.
+    """
+
+    async def claim(self, *, owner: str, now_ms: int, lease_ms: int, limit: int) -> tuple[Due, ...]:
+        """Take up to `limit` scopes in which a turn is due and that nobody else holds; return the oldest turn of each. A scope
+        whose oldest turn was put off until later is left alone: turns are learned from in their order. The lease ends by
+        itself after `lease_ms`; the same owner may claim a scope that it holds again."""
+        ...
+
+    async def release(self, scope_id: int, *, owner: str) -> None:
+        """Give a scope back; one that is not the owner's (any more) stays as it is."""
+        ...
+
+    async def put_off(self, turn_id: int, *, due_ms: int) -> None:
+        """Try the turn again at `due_ms`, and count it."""
+        ...
+
+    async def next_due(self) -> int | None:
+        """Return when the next turn is due, held ones apart; None: none is."""
+        ...
+
+    async def material(self, ledger: Ledger, *, namespace: str) -> Material:
+        """Return what there is to learn from the ledger's turn, for its person (`ledger.person_id`)."""
+        ...
+
+    async def settle(self, learned: Learned) -> bool:
+        """Write what was learned, and that the turn is due no more, in one transaction. False, and nothing is written: the turn
+        is not due any more (somebody else did it), one of its messages has another version, or the person was erased."""
+        ...
+
+    async def covered(self, scope_id: int, session_id: str) -> Covered: ...
+
+    async def stretch(self, scope_id: int, session_id: str, *, after_id: int, limit: int) -> tuple[Message, ...]:
+        """Return up to `limit` messages of the session after `after_id`, oldest first, deleted ones with empty text."""
+        ...
+
+    async def put_summary(
+        self, summary: Summary, *, replaces: int | None, versions: Sequence[tuple[int, int]], owner: str, now_ms: int
+    ) -> bool:
+        """Store a new summary. False, and nothing is written: `owner` does not hold the scope, its newest one is not `replaces`,
+        or one of the newly covered messages (`versions`) was edited or deleted meanwhile."""
+        ...
+
+    async def fragments(self, owner: Owner, wanted: Sequence[tuple[int, int]]) -> tuple[Message, ...]:
+        """Return the messages of these (scope_id, id) as they are now that the owner's person may be shown there, with their
+        neighbours: up to two before and two after in the same session, that are fragments of the same person. Oldest first,
+        none twice, deleted ones left out."""
+        ...
+
+    async def known(self, person_id: int) -> tuple[tuple[ProfileItem, ...], tuple[Fact, ...]]:
+        """Return the person's live profile items of all namespaces and live facts of all sessions, oldest first."""
+        ...
+
+    async def retract(self, person_id: int, *, items: Sequence[int], facts: Sequence[int], now_ms: int) -> int:
+        """End these rows of the person's, and take their words away: they are not recalled, shown or exported again. Return how
+        many were live."""
+        ...
