@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
-from adapters.base import DeleteEvent, EditEvent, InboundEvent, MessageEvent, MoveEvent, PresenceEvent
+from adapters.base import DeleteEvent, EditEvent, MessageEvent, MoveEvent, PresenceEvent
 from config.loader import Configuration
 from gateway.amending import DELETED, amended, emptied, last_edit
 from gateway.commands import parse_command
@@ -25,7 +25,6 @@ from gateway.notices import notice
 from gateway.people import People
 from gateway.presence import Presence
 from gateway.routing import UNREADABLE, Route, decode, place_of
-from memory.base import AgentChange
 from memory.errors import StoreUnavailable
 from memory.service import Memory
 from memory.turn import Incoming
@@ -196,7 +195,6 @@ class Control:
                 edit.message_id,
                 by=route.conversation_key(),
                 text=named.text,
-                agent_change=self._agent_change(edit),
             )
             last = await self._last_edit(event) or edit
         return known
@@ -215,12 +213,7 @@ class Control:
         for message in pending:
             if message.id not in gone:
                 self._lanes.withdrawn(message)
-        known = await self._memory.delete(
-            route.memory_scope(),
-            said.message_id,
-            by=route.conversation_key(),
-            agent_change=self._agent_change(said),
-        )
+        known = await self._memory.delete(route.memory_scope(), said.message_id, by=route.conversation_key())
         rule = "delete" if isinstance(said, DeleteEvent) else "edit"
         return self._amendment(event, rule, known=known, begun=len(gone) < len(pending), waiting=bool(pending))
 
@@ -245,10 +238,6 @@ class Control:
                 self._settled([msgspec.structs.replace(message, state=outcome.state, outcome=outcome)], None)
                 self._ended(message.channel, outcome.state, outcome.rule or "")
         return ended
-
-    def _agent_change(self, event: InboundEvent) -> AgentChange:
-        settings = place_of(event, self._configuration())
-        return settings.agent_change if settings is not None else "fresh"
 
     async def _stop(self, event: Event) -> Outcome:
         """`/stop` is meant for all that its speaker had said before it: what runs, and what waits, behind whomever."""
@@ -283,8 +272,7 @@ class Control:
         # Looked for once it is stored: what is said of it later finds it there.
         about = await self._about(event)
         if amended(route, about) is None:
-            by, change = route.conversation_key(), settings.agent_change
-            await self._memory.delete(route.memory_scope(), message.message_id, by=by, agent_change=change)
+            await self._memory.delete(route.memory_scope(), message.message_id, by=route.conversation_key())
             return DELETED
         if (edit := last_edit(about)) is not None:
             await self._mend(event, route, edit)

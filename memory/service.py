@@ -48,7 +48,8 @@ class Memory:
     """Memory of all scopes on one store. Safe for many turns at once; the caller runs one turn of a scope at a time: `names`
     tells which names are of one scope.
 
-    Whatever names a scope may be its first sight, so `agent_change` (the room's setting) is asked for everywhere.
+    Whatever names a scope may be its first sight, so `agent_change` (the room's setting) is asked for wherever one may be
+    opened. An edit and a deletion open none.
     """
 
     def __init__(self, store: Store, *, tokenizers: Tokenizers, clock: Callable[[], int] = now_ms) -> None:
@@ -189,23 +190,26 @@ class Memory:
             platform_message_id=said.platform_message_id,
         )
 
-    async def edit(
-        self, scope: Scope, platform_message_id: str, *, by: ConversationKey, text: str, agent_change: AgentChange
-    ) -> bool:
+    async def edit(self, scope: Scope, platform_message_id: str, *, by: ConversationKey, text: str) -> bool:
         """Give a message a new text; `by` wrote it. False: no such message. Never a filler from then on: somebody cared to mend
         it."""
-        scope_id = await self._scope_id(scope, agent_change=agent_change)
-        now = self._clock()
-        return await self._store.edit(
-            scope_id, platform_message_id, by=by, text=text, tokens=estimate(text), low_value=False, now_ms=now
+        scope_id = await self._store.scope_in_place(scope)
+        return scope_id is not None and await self._store.edit(
+            scope_id,
+            platform_message_id,
+            by=by,
+            text=text,
+            tokens=estimate(text),
+            low_value=False,
+            now_ms=self._clock(),
         )
 
-    async def delete(
-        self, scope: Scope, platform_message_id: str, *, by: ConversationKey, agent_change: AgentChange
-    ) -> bool:
+    async def delete(self, scope: Scope, platform_message_id: str, *, by: ConversationKey) -> bool:
         """Take a message's text out of memory, in every version; `by` wrote it. False: no such message."""
-        scope_id = await self._scope_id(scope, agent_change=agent_change)
-        return await self._store.delete(scope_id, platform_message_id, by=by, now_ms=self._clock())
+        scope_id = await self._store.scope_in_place(scope)
+        return scope_id is not None and await self._store.delete(
+            scope_id, platform_message_id, by=by, now_ms=self._clock()
+        )
 
     async def end_session(self, scope: Scope, *, agent_change: AgentChange) -> bool:
         """End the scope's session (`/new`); it is kept. False: none was active."""

@@ -99,6 +99,10 @@ class PostgresStore:
             carry_last_id=carry_last_id,
         )
 
+    async def scope_in_place(self, scope: Scope) -> int | None:
+        rows = await self._database.fetch(sql.IN_PLACE, five(scope.columns()))
+        return int(rows[0][0]) if rows else None
+
     async def alias_scope(self, alias: Scope, target_id: int | None) -> None:
         if target_id is None:
             await self._database.fetch(sql.DROP_ALIAS, five(alias.columns()))

@@ -16,6 +16,11 @@ FIND_SCOPE = statement(f"""SELECT t.id, t.title, t.last_ms, t.session_id, t.carr
     t."user", t.channel, t.conversation, t.chat_type, t.agent
   FROM scopes s JOIN scopes t ON t.id = coalesce(s.alias_of, s.id) WHERE {_SAME_FIVE}""")
 
+IN_PLACE = statement("""SELECT coalesce(alias_of, id) FROM scopes
+  WHERE channel = %(channel)s AND conversation = %(conversation)s AND chat_type = %(chat_type)s
+    AND ("user" = %(user)s OR chat_type = 'group')
+  ORDER BY "user" = %(user)s AND agent = %(agent)s DESC LIMIT 1""")
+
 # Another starter may create the same scope, or the other agent's, at the same moment: the first one stands.
 CREATE_SCOPE = statement(f"""WITH other AS (
   SELECT t.id, t.last_id, t.session_id FROM scopes s JOIN scopes t ON t.id = coalesce(s.alias_of, s.id)

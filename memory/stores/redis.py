@@ -94,6 +94,7 @@ class RedisCache:
         )
         # What touches no window goes straight through.
         self.open_scope = store.open_scope
+        self.scope_in_place = store.scope_in_place
         self.alias_scope = store.alias_scope
         self.group_scopes = store.group_scopes
         self.move_room = store.move_room

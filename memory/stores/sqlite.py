@@ -128,6 +128,9 @@ class SqliteStore:
             lambda db: sqlite_scopes.create_scope(db, scope, ids=self._ids, agent_change=agent_change, now_ms=now_ms)
         )
 
+    async def scope_in_place(self, scope: Scope) -> int | None:
+        return await self._read(lambda db: sqlite_scopes.scope_in_place(db, scope))
+
     async def alias_scope(self, alias: Scope, target_id: int | None) -> None:
         await self._write(lambda db: sqlite_scopes.alias_scope(db, alias, target_id, ids=self._ids, now_ms=wall_ms()))
 

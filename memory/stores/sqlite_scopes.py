@@ -19,6 +19,9 @@ _FIND = """SELECT target.id, target.title, target.last_ms, target.session_id, ta
   FROM (SELECT coalesce(alias_of, id) AS id FROM scopes
     WHERE channel = ? AND conversation = ? AND "user" = ? AND chat_type = ? AND agent = ?) AS named
   JOIN scopes AS target ON target.id = named.id"""
+_IN_PLACE = """SELECT coalesce(alias_of, id) FROM scopes
+  WHERE channel = ? AND conversation = ? AND ("user" = ? OR chat_type = 'group') AND chat_type = ?
+  ORDER BY "user" = ? AND agent = ? DESC LIMIT 1"""
 _OTHER_AGENTS = """SELECT target.id, target.last_id, target.session_id FROM (SELECT coalesce(alias_of, id) AS id FROM scopes
     WHERE channel = ? AND conversation = ? AND "user" = ? AND chat_type = ? AND agent <> ?) AS named
   JOIN scopes AS target ON target.id = named.id ORDER BY target.last_ms DESC, target.id DESC LIMIT 1"""
@@ -74,6 +77,12 @@ def find_scope(db: sqlite3.Connection, scope: Scope) -> ScopeRow | None:
     """Return the row that the scope's name leads to, None if the name is new."""
     row = db.execute(_FIND, _place(scope)).fetchone()
     return None if row is None else _scope_row(scope, row)
+
+
+def scope_in_place(db: sqlite3.Connection, scope: Scope) -> int | None:
+    """Return what `Store.scope_in_place` promises."""
+    row = db.execute(_IN_PLACE, (*_place(scope)[:4], scope.user, scope.agent)).fetchone()
+    return None if row is None else int(row[0])
 
 
 def answered(db: sqlite3.Connection, scope: Scope, conversation: str | None) -> bool:

@@ -136,7 +136,7 @@ class Model:
             row.text, row.filler = told(number), False
             self.now += 1
             assert row.name is not None
-            assert await self.memory.edit(scope, row.name, by=key, text=row.text, agent_change="carry")
+            assert await self.memory.edit(scope, row.name, by=key, text=row.text)
 
     async def delete(self, place: int, number: int) -> None:
         """Somebody takes back what they said."""
@@ -147,7 +147,7 @@ class Model:
             row.text, row.deleted = "", True
             self.now += 1
             assert row.name is not None
-            assert await self.memory.delete(scope, row.name, by=key, agent_change="carry")
+            assert await self.memory.delete(scope, row.name, by=key)
             if row in room.observed:
                 room.observed.remove(row)
 

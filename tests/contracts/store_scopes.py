@@ -109,6 +109,23 @@ class ScopeContract:
         assert () == (await store.load(wish(404))).window
         assert "" == (await store.load(wish(404))).session_id
 
+    async def test_a_place_is_found_without_opening_a_scope(self, store: Store) -> None:
+        """By the name itself, else by another agent's or, in a group, another speaker's; a private place is one person's."""
+        shared = {"room": "群 1", "chat_type": "group"}
+        theirs = await opened(store, user="u2", agent="other", **shared)
+        named = scope_of(key(**shared), mode="speaker")
+        strangers = [key(), key(room="群 1"), key(channel="web2", **shared), key(thread="t", **shared)]
+
+        assert [None] * 4 == [await store.scope_in_place(scope_of(stranger, mode="speaker")) for stranger in strangers]
+        assert theirs.id == await store.scope_in_place(named)
+        mine = await store.open_scope(named, now_ms=NOW, agent_change="fresh")
+        assert mine.id == await store.scope_in_place(named)
+        await store.alias_scope(named, theirs.id)
+        assert theirs.id == await store.scope_in_place(named)
+        private = await opened(store, user="u2", agent="other")
+        assert None is await store.scope_in_place(scope_of(key(), mode="conversation"))
+        assert private.id == await store.scope_in_place(scope_of(key(user="u2"), mode="conversation"))
+
 
 class AliasContract:
     """Renames, migrations and other agents."""

@@ -174,11 +174,25 @@ async def test_an_edit_after_the_answer_changes_memory_only(world: Stage) -> Non
 
 def versions(world: Stage, name: str) -> list[int]:
     """The versions of the texts in a conversation, oldest message first."""
-    query = "SELECT version FROM messages WHERE conversation = {} ORDER BY id"
+    return stored(world, "SELECT version FROM messages WHERE conversation = {} ORDER BY id", name)
+
+
+def stored(world: Stage, query: str, name: str) -> list[Any]:
     if world.storage is None:
-        return [version for (version,) in world.rows(query.format("?"), name)]
+        return [value for (value,) in world.rows(query.format("?"), name)]
     with psycopg.connect(world.storage) as db:
-        return [version for (version,) in db.execute(query.format("%s"), (name,))]
+        return [value for (value,) in db.execute(query.format("%s"), (name,))]
+
+
+async def test_an_edit_of_what_nobody_asked_about_opens_no_scope(world: Stage) -> None:
+    """Nothing was kept of the message, and nothing is of its edit and its deletion."""
+    place = room(world, "unheard", "nobody", chat_type="group")
+    said_ = await place.say("m1", "lunch?")
+    told = [await place.edit("m1", "lunch at one?"), await place.edit("m1", ""), await place.delete("m1")]
+
+    assert ("ignored", "not_addressed") == how(said_)
+    assert [*[("applied", "edit_unknown_message")] * 2, ("applied", "delete_unknown_message")] == told
+    assert [] == stored(world, "SELECT id FROM scopes WHERE conversation = {}", "nobody")
 
 
 async def test_deleting_what_is_answered_ends_the_answer(world: Stage) -> None:

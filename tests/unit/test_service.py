@@ -379,8 +379,8 @@ class TestGroup:
                 platform_message_id=f"o{number}",
             )
             await talk.memory.observe(scope(chat_type="group"), said, agent_change="fresh")
-        await talk.memory.delete(scope(chat_type="group"), "o3", by=key_of(), agent_change="fresh")
-        await talk.memory.edit(scope(chat_type="group"), "o2", by=key_of(), text="at one", agent_change="fresh")
+        await talk.memory.delete(scope(chat_type="group"), "o3", by=key_of())
+        await talk.memory.edit(scope(chat_type="group"), "o2", by=key_of(), text="at one")
         system = (await talk.ask("what was that?", chat_type="group", policy=policy)).context.system
 
         assert "[Zed]: lunch?\n[Zed]: at one\n</memory>" in system
@@ -404,8 +404,8 @@ class TestEdits:
         message_id = first.turn.messages[0].platform_message_id
         assert message_id is not None
 
-        assert await talk.memory.edit(scope(), message_id, by=key_of(), text="ok", agent_change="fresh")
-        assert not await talk.memory.edit(scope(), "unknown", by=key_of(), text="ok", agent_change="fresh")
+        assert await talk.memory.edit(scope(), message_id, by=key_of(), text="ok")
+        assert not await talk.memory.edit(scope(), "unknown", by=key_of(), text="ok")
         assert "ok" == texts(await talk.ask("which tail?"))[0]
 
     async def test_a_deletion_leaves_no_text(self, talk: Talk) -> None:
@@ -414,8 +414,8 @@ class TestEdits:
         message_id = first.turn.messages[0].platform_message_id
         assert message_id is not None
 
-        assert await talk.memory.delete(scope(), message_id, by=key_of(), agent_change="fresh")
-        assert not await talk.memory.delete(scope(), message_id, by=key_of(), agent_change="fresh")
+        assert await talk.memory.delete(scope(), message_id, by=key_of())
+        assert not await talk.memory.delete(scope(), message_id, by=key_of())
         assert "1234" not in str((await talk.ask("which PIN?")).context)
 
     async def test_what_memory_holds_can_be_read_without_a_turn(self, talk: Talk) -> None:

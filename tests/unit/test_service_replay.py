@@ -83,9 +83,9 @@ class TestExplain:
         first = await talk.say("tail 8821", "noted", policy=POLICY)
         second = await talk.say("and the colour is white", "noted", policy=POLICY)
         last = await talk.say("which tail?", "8821", policy=POLICY)
-        await talk.memory.edit(scope(), _platform_id(first), by=key_of(), text="tail 8812", agent_change="fresh")
+        await talk.memory.edit(scope(), _platform_id(first), by=key_of(), text="tail 8812")
         edited = await explain(talk, last)
-        await talk.memory.delete(scope(), _platform_id(second), by=key_of(), agent_change="fresh")
+        await talk.memory.delete(scope(), _platform_id(second), by=key_of())
         deleted = await explain(talk, last)
 
         assert "tail 8821" in [entry.text for entry in edited.entries]
@@ -181,7 +181,7 @@ class TestReplay:
         """Byte-identity ends where text had to go; the difference says which row."""
         first = await talk.say("my PIN is 1234", "noted", policy=POLICY)
         prepared = await talk.say("which PIN?", "1234", policy=POLICY)
-        await talk.memory.delete(scope(), _platform_id(first), by=key_of(), agent_change="fresh")
+        await talk.memory.delete(scope(), _platform_id(first), by=key_of())
         made = await replay(talk, prepared, was=POLICY)
 
         assert not made.identical
