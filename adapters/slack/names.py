@@ -47,19 +47,29 @@ class Names:
         return {one: name for one, name in found.items() if name}
 
     async def _fetch(self, ids: list[str]) -> None:
-        asking = [asyncio.create_task(self._learn(one)) for one in ids]
+        asking = {one: asyncio.create_task(self._learn(one)) for one in ids}
         try:
-            await asyncio.wait(asking, timeout=self._wait_s)
+            await asyncio.wait(asking.values(), timeout=self._wait_s)
         finally:
-            for task in asking:
-                task.cancel()
-            await asyncio.gather(*asking, return_exceptions=True)
+            for one, task in asking.items():
+                if task.cancel():
+                    self._failed(one)  # else each message of a busy room would wait for it anew
+            await asyncio.gather(*asking.values(), return_exceptions=True)
 
     async def _learn(self, one: str) -> None:
         try:
             name = await self._ask(one)
         except SendFailed:
-            name = self._known.get(one, (None, 0.0))[0]  # an old name is better than none
+            self._failed(one)
+        else:
+            self._keep(one, name)
+
+    def _failed(self, one: str) -> None:
+        """Keep the old name, which is better than none, and ask for it later."""
+        old = self._known.get(one, (None, 0.0))[0]
+        remember(self._known, one, (old, self._clock() + min(_UNKNOWN_S, self._keep_s)), most=self._most)
+
+    def _keep(self, one: str, name: str | None) -> None:
         until = self._clock() + (self._keep_s if name else min(_UNKNOWN_S, self._keep_s))
         remember(self._known, one, (name, until), most=self._most)
 

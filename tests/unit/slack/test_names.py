@@ -77,15 +77,41 @@ async def test_a_message_of_many_mentions_does_not_use_up_the_minute() -> None:
     assert 20 == len(await directory.cache().of([f"U{n}" for n in range(100)]))
 
 
-async def test_who_waits_goes_on_without_the_name() -> None:
-    stuck = asyncio.Event()
+async def test_who_waits_goes_on_without_the_name_and_the_next_one_does_not_wait_for_it() -> None:
+    """A platform that is slow would hold each message of a busy room up as long as the first."""
+    stuck, now, asked = asyncio.Event(), 0.0, list[str]()
 
     async def ask(one: str) -> str | None:
+        asked.append(one)
         if one == "U2":
             await stuck.wait()
+        return {"U1": "Ann", "U2": "Bob"}[one]
+
+    names = Names(ask, keep_s=100, wait_s=0.05, clock=lambda: now)
+    assert {"U1": "Ann"} == await names.of(["U1", "U2"])
+    now = 59.0
+    assert {"U1": "Ann"} == await names.of(["U1", "U2"])
+    stuck.set()
+    now = 61.0
+
+    assert {"U1": "Ann", "U2": "Bob"} == await names.of(["U1", "U2"])
+    assert ["U1", "U2", "U2"] == asked
+
+
+async def test_an_old_name_outlives_a_look_up_that_was_given_up() -> None:
+    stuck, now = asyncio.Event(), 0.0
+    stuck.set()
+
+    async def ask(one: str) -> str | None:
+        await stuck.wait()
         return "Ann"
 
-    assert {"U1": "Ann"} == await Names(ask, keep_s=1, wait_s=0.05).of(["U1", "U2"])
+    names = Names(ask, keep_s=100, wait_s=0.05, clock=lambda: now)
+    await names.of(["U1"])
+    now = 200.0
+    stuck.clear()
+
+    assert {"U1": "Ann"} == await names.of(["U1"])
 
 
 async def test_a_platform_that_asks_to_wait_is_not_asked_again_at_once() -> None:
