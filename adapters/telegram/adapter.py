@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from urllib.parse import urlencode
@@ -65,7 +66,7 @@ class TelegramAdapter:
         async with clients(self._settings) as (bot, polling):
             me = await self._identity(bot)
             await self._tell_commands(bot)
-            self._bot, self._posting = bot, Posting(self._name, bot, settings=self._settings)
+            self._bot, self._posting = bot, Posting(self._name, bot, settings=self._settings, clock=time.monotonic)
             self._taking = (intake, me)
             try:
                 if self._settings.mode == "polling":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections import OrderedDict
+from collections.abc import Callable
 
 import msgspec
 from telegram import Bot, LinkPreviewOptions, MessageEntity, ReplyParameters
@@ -28,18 +29,23 @@ _NO_THREAD = ("message thread not found", "TOPIC_DELETED")
 _NO_MARKS = ("can't parse entities", "ENTITY_")
 _REMEMBERED = 1_000
 
+REFUSED_S = 3_600.0
+"""Seconds after which a place that has refused a draft or a sign is asked again: what people may do there changes."""
+
 
 class Posting:
     """One channel's outgoing side, over an open bot."""
 
-    def __init__(self, name: str, bot: Bot, *, settings: TelegramSettings) -> None:
+    def __init__(self, name: str, bot: Bot, *, settings: TelegramSettings, clock: Callable[[], float]) -> None:
+        """`clock` gives seconds that only grow."""
         self._name = name
         self._bot = bot
         self._typing = settings.typing
         self._preview = LinkPreviewOptions(is_disabled=not settings.link_previews)
         self._shown: OrderedDict[str, str] = OrderedDict()  # room and message -> the piece it shows
-        self._no_drafts: OrderedDict[str, None] = OrderedDict()  # rooms that refused one
-        self._no_sign: OrderedDict[str, None] = OrderedDict()  # rooms and topics that refused one
+        self._clock = clock
+        self._no_drafts: OrderedDict[str, float] = OrderedDict()  # rooms that refused one, and when
+        self._no_sign: OrderedDict[str, float] = OrderedDict()  # rooms and topics that refused one, and when
 
     async def send(self, address: Address, chunk: str, *, shown: str | None) -> Receipt:
         """See `Adapter.send`. What can't be edited any more goes out as a new message, what was for a topic that is gone
@@ -62,10 +68,10 @@ class Posting:
         where drafts are refused, in a message that is edited. What is longer than one message shows its first part."""
         # Where it is dense with marks, that takes long enough for others to notice.
         piece = await asyncio.to_thread(render.beginning, text)
-        if not piece.strip() or (shown is not None and self._shown.get(shown) == piece):
+        if not render.visible(piece) or (shown is not None and self._shown.get(shown) == piece):
             return shown
         told, message = render.message(piece), _message_in(address, shown)
-        if message is None and is_private(address) and address.room not in self._no_drafts:
+        if message is None and is_private(address) and not self._refused(self._no_drafts, address.room):
             await self._draft(address, told, turn=turn)
             return None
         if message is None:
@@ -78,15 +84,15 @@ class Posting:
 
     async def sign(self, address: Address) -> None:
         """Show that the bot is writing; it ends by itself after five seconds, or with a message. A place that has refused
-        it once is not asked again."""
+        it is left alone for a while."""
         key = f"{address.room}/{address.thread or ''}"
-        if not self._typing or key in self._no_sign:
+        if not self._typing or self._refused(self._no_sign, key):
             return
         try:
             with translated(ACTION, scope=scope(self._name, address.room)):
                 await self._bot.send_chat_action(address.room, "typing", message_thread_id=thread_of(address))
         except Refused:
-            remember(self._no_sign, key, None, most=_REMEMBERED)
+            remember(self._no_sign, key, self._clock(), most=_REMEMBERED)
             raise
 
     async def _draft(self, address: Address, told: Rendered, *, turn: str) -> None:
@@ -99,7 +105,11 @@ class Posting:
                 )  # fmt: skip
         except ApiRefused:
             # Not raised: that would end the showing, while the next state can be shown in a message.
-            remember(self._no_drafts, address.room, None, most=_REMEMBERED)
+            remember(self._no_drafts, address.room, self._clock(), most=_REMEMBERED)
+
+    def _refused(self, known: OrderedDict[str, float], place: str) -> bool:
+        since = known.get(place)
+        return since is not None and self._clock() - since < REFUSED_S
 
     async def _post(self, address: Address, told: Rendered) -> str:
         try:

@@ -32,6 +32,9 @@ _TABLE_COLUMNS = 60  # wider ones break their lines on any phone, so that aligni
 
 _PUBLIC = re.compile(r"https?://(?:[^/?#@]*@)?[^/?#@:]+\.[^/?#@:]")
 
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp", "Zs"})
+_FILLERS = frozenset("\u115f\u1160\u2800\u3164\uffa0\ufffc")
+
 Kind = Literal["bold", "italic", "strikethrough", "code", "pre", "text_link", "blockquote"]
 _STYLES: dict[str, Kind] = {"strong": "bold", "em": "italic", "s": "strikethrough"}
 
@@ -80,7 +83,15 @@ def measure(piece: str) -> int:
 def message(piece: str) -> Rendered:
     """Return one piece as it is sent: never empty, which Telegram would refuse."""
     told = rendered(piece)
-    return told if told.text.strip() else Rendered(_storable(piece).strip() or "…")
+    if visible(told.text):
+        return told
+    written = _storable(piece).strip()
+    return Rendered(written if visible(written) else "…")
+
+
+def visible(text: str) -> bool:
+    """Whether there is anything to see in a text: Telegram takes spaces, zero-width characters and fillers for nothing."""
+    return any(unicodedata.category(one) not in _UNSEEN and one not in _FILLERS for one in text)
 
 
 def rendered(markdown: str) -> Rendered:

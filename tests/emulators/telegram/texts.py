@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from tests.emulators.telegram import markup
@@ -10,6 +11,9 @@ from tests.emulators.telegram.errors import bad_request
 
 MAX_UNITS = 4096  # after parsing, in UTF-16 units
 MAX_BYTES = 32_768  # as sent
+
+_EMPTY = re.compile("[\\s\u00ad\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3164\ufeff\ufffc]*")
+"""Nothing but what nobody sees: what TDLib strips from a text, and some more."""
 
 
 def unmarked(params: dict[str, Any]) -> tuple[str, list[dict[str, Any]]]:
@@ -27,7 +31,7 @@ def unmarked(params: dict[str, Any]) -> tuple[str, list[dict[str, Any]]]:
 def stored(text: str, entities: list[dict[str, Any]]) -> dict[str, Any]:
     """Return `text` and `entities` as they will stand in the message."""
     text, entities = trimmed(text, checked(text, entities))
-    if not text:
+    if _EMPTY.fullmatch(text):
         raise bad_request("text must be non-empty")
     if units(text) > MAX_UNITS:
         raise bad_request("message is too long")

@@ -12,8 +12,8 @@ from telegram.request import HTTPXRequest
 
 from adapters.base import Adapter, Address, Paced, Quote, Rate, Shows
 from adapters.errors import Moved, Refused, SendFailed, Throttled, Unknown, Unreachable
-from adapters.telegram.posting import rates
-from adapters.telegram.web import translated
+from adapters.telegram.posting import REFUSED_S, Posting, rates
+from adapters.telegram.web import clients, translated
 from config.channels.telegram import TelegramSettings
 from tests.emulators.telegram import rooms
 from tests.emulators.telegram.errors import bad_request, forbidden
@@ -116,6 +116,29 @@ async def test_where_drafts_are_refused_a_message_is_edited(there: World) -> Non
     assert ["done"] == [reply.text for reply in there.dm.replies()]
 
 
+async def test_what_a_place_refuses_is_asked_for_again_after_a_while() -> None:
+    """Not before: what a bot may do somewhere changes, and nobody tells it."""
+    now = 0.0
+    async with world() as there:
+        there.tg.world.drafts_work = False
+        there.tg.faults.plan("sendChatAction", refused("not enough rights"))
+        chosen = {"kind": "telegram", "token": there.tg.bot.token, "api_url": there.tg.url}
+        settings = TelegramSettings.model_validate(chosen)
+        async with clients(settings) as (bot, _):
+            posting = Posting("acme", bot, settings=settings, clock=lambda: now)
+            calls = []
+            for now, first in ((0.0, True), (REFUSED_S - 1, False), (REFUSED_S, False)):
+                await posting.show(there.to(), f"at {now}", turn="7", shown=None)
+                if first:
+                    with pytest.raises(Refused):
+                        await posting.sign(there.to())
+                else:
+                    await posting.sign(there.to())
+                calls.append((len(there.tg.called("sendMessageDraft")), len(there.tg.called("sendChatAction"))))
+
+    assert [(1, 1), (1, 1), (2, 2)] == calls
+
+
 async def test_in_groups_one_message_is_edited_and_then_replaced(there: World) -> None:
     group = there.tg.group("Team", there.ann)
     shown = await there.adapter.show(there.to(group), "so far", turn="7", shown=None)
@@ -129,8 +152,16 @@ async def test_in_groups_one_message_is_edited_and_then_replaced(there: World) -
 
 
 async def test_what_shows_nothing_new_is_not_sent(there: World) -> None:
-    assert await there.adapter.show(there.to(), "  ", turn="7", shown=None) is None
+    for nothing in ("  ", "\u200b\u2060", "\u2800"):
+        assert await there.adapter.show(there.to(), nothing, turn="7", shown=None) is None
     assert [] == there.tg.called("sendMessageDraft")
+
+
+@pytest.mark.parametrize("answer", ["\u200b", "\u200d\u2060\ufeff", "[\u200b](https://x.example)"])
+async def test_an_answer_that_nobody_would_see_is_no_empty_message(there: World, answer: str) -> None:
+    await there.adapter.send(there.to(), answer, chunk_id="1")
+
+    assert 1 == len(there.dm.replies())
 
 
 async def test_an_unchanged_message_is_a_sent_one(there: World) -> None:

@@ -90,6 +90,13 @@ def test_what_would_be_empty_is_sent_as_it_stands() -> None:
     ]
 
 
+@pytest.mark.parametrize("unseen", ["\u200b", "\u200b\u200d\ufeff", "\u2060 \u00ad", "\u2800", "\u3164", "\ufffc"])
+def test_what_nobody_would_see_is_not_sent_as_such(unseen: str) -> None:
+    """To the platform a text of zero-width characters and fillers is an empty one, which it refuses."""
+    assert "…" == message(unseen).text
+    assert "👩‍💻" == message("👩‍💻").text
+
+
 def test_text_that_is_no_unicode_can_be_sent() -> None:
     assert "a?b" == rendered("a\ud800b").text
 
