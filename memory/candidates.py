@@ -33,6 +33,13 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     )
 
 
+class KnownValue(msgspec.Struct, frozen=True, kw_only=True):
+    """What the session already holds for a slot: a correction names it instead of the slot ("not 8821, it is 8812")."""
+
+    slot: str
+    value: str
+
+
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     """A candidate that was not believed, without its words: the ledger keeps it, an admin reads the rule."""
 

@@ -60,6 +60,7 @@ _ALL = (
     # hard constraints and standing wishes of the speaker (D14 to D16)
     Slot(name="allergy", kind="constraint", single=False, life="pinned", english="allergic to {}", chinese="对{}过敏"),
     Slot(name="diet", kind="constraint", single=False, life="pinned", english="does not eat {}", chinese="不吃{}"),
+    Slot(name="eats", kind="constraint", single=False, life="pinned", english="eats {}", chinese="饮食：{}"),
     Slot(name="access", kind="constraint", single=False, life="pinned", english="needs: {}", chinese="需要：{}"),
     Slot(name="limit", kind="constraint", single=False, life="pinned", english="limit: {}", chinese="限制：{}"),
     Slot(name="wish", kind="constraint", single=False, life="pinned", english="wishes: {}", chinese="希望：{}"),
