@@ -44,6 +44,10 @@ MEDIA = frozenset(
 )  # fmt: skip
 
 
+CAPTIONED = frozenset({"animation", "audio", "document", "live_photo", "paid_media", "photo", "video", "voice"})
+"""Those of them that may have words below them."""
+
+
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
     """Who we are (`getMe`): the bot's account, its @name without the @, its name."""
 
@@ -122,16 +126,20 @@ class _Reader:
         )
 
     def edited(self) -> InboundEvent | Ignored:
-        """An edit tells of reactions and link previews too; whether the words changed is the gateway's to compare."""
+        """An edit tells of reactions and link previews too; whether the words changed is the gateway's to compare. Where there
+        are none any more (a caption removed, or what can't be read put in their place), it is an edit to none."""
         message, me = self._message, self._me
-        sender = self._speaker()
+        emptied = not said(message) and not (CAPTIONED | {"rich_message"}).isdisjoint(self._fields)
+        sender = self._sender() if emptied else self._speaker()
         if isinstance(sender, Ignored):
             return sender
         text = "" if self._forwarded() else addressed(message, account=me.account, username=me.username)
+        # By the update alone: what is changed back and forth within a second has the same words at the same time.
+        ids = self._dedupe_ids("edit", str(message.message_id), str(message.edit_date), text)[:1]
         return EditEvent(
             **self._place(),
             sender=sender,
-            dedupe_ids=self._dedupe_ids("edit", str(message.message_id), str(message.edit_date), text),
+            dedupe_ids=ids,
             message_id=str(message.message_id),
             text=text,
             quote=self._quote(),
@@ -189,8 +197,7 @@ class _Reader:
         return _dedupe_ids(self._me, self._number, what, str(self._message.chat.id), *ids)
 
     def _forwarded(self) -> bool:
-        """Whether the words are another's; a channel's post that its own group gets is the channel's."""
-        return self._message.forward_origin is not None and not self._message.is_automatic_forward
+        return _foreign_origin(self._message) is not None
 
     def _target(self) -> Message | None:
         """Return what is replied to. Every message of a topic "replies" to the topic's beginning, which says nothing."""
@@ -199,11 +206,13 @@ class _Reader:
 
     def _quote(self) -> Quote | None:
         message, target = self._message, self._target()
-        if self._forwarded() and message.forward_origin is not None:
-            return _quote_of(message.forward_origin, said(message))
+        if (origin := _foreign_origin(message)) is not None:
+            return _quote_of(origin, said(message))
         part = clean(message.quote.text) if message.quote is not None else ""
         if target is not None:
             words = part or said(target)
+            if words and (origin := _foreign_origin(target)) is not None:
+                return _quote_of(origin, words)
             by_bot = target.user is not None and target.user.is_bot and target.sender_chat is None
             return Quote(name=_author(target), text=words, by_bot=by_bot) if words else None
         origin = message.external_reply.origin if message.external_reply is not None else None
@@ -246,6 +255,12 @@ def _identity(chat: Chat, *, name: str = "") -> Sender:
     """Return a chat as a sender: nobody in particular, so without a memory of a person."""
     account = str(chat.id)
     return Sender(user=account, tenant=TENANT, account=account, name=name or clean(chat.title), trusted=False)
+
+
+def _foreign_origin(message: Message) -> Origin | None:
+    """Return whose words a forwarded message holds; None: they are its sender's. A channel's post that its own group gets is
+    the channel's."""
+    return None if message.is_automatic_forward else message.forward_origin
 
 
 def _author(message: Message) -> str:

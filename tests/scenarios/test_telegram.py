@@ -51,6 +51,14 @@ class World:
             lambda one: one.bot is not None and one.text == answer and one.id > earlier, timeout_s=20
         )
 
+    async def heard(self) -> None:
+        """Return once the platform has nothing more to tell."""
+        updates = self.tg.bot.updates
+        if updates.pushed:
+            await self.tg.world.bell.until(lambda: not updates.waiting() or None, timeout_s=20)
+        else:
+            await updates.polled()
+
     def afresh(self) -> World:
         """Return the same with people of its own, a model that echoes and nothing asked yet."""
         self.model.script = echo
@@ -151,6 +159,21 @@ async def test_an_edit_never_brings_a_second_answer(there: World) -> None:
 
     prompt = "\n".join(text for role, text in talk(there.model.prompts[-1]) if role == "user")
     assert "4711" in prompt
+    assert "8821" not in prompt
+    assert 2 == len(there.model.prompts) == len(dm.replies())
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_caption_that_was_taken_out_is_in_no_prompt(there: World) -> None:
+    """The old words are not said any more, so they are gone as if the message had been deleted."""
+    dm = there.tg.private(there.ann)
+    photo = there.ann.sends(dm, "photo", caption="my order is 8821 订单")
+    await there.answered(dm, "re: my order is 8821 订单", after=photo)
+    there.ann.edits(photo, "")
+    await there.heard()
+    await there.says(there.ann, dm, "which order?", answer="re: which order?")
+
+    prompt = "\n".join(text for role, text in talk(there.model.prompts[-1]) if role == "user")
     assert "8821" not in prompt
     assert 2 == len(there.model.prompts) == len(dm.replies())
 

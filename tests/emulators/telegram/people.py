@@ -96,9 +96,10 @@ class Person:
         return sent
 
     def edits(self, message: Message, text: str) -> None:
+        """Give a message other words; "" takes a caption out."""
         name, marks = ("caption" if "caption" in message.body else "text"), found(text)
         place = "caption_entities" if name == "caption" else "entities"
-        message.chat.change(message, {name: text} | ({place: marks} if marks else {}))
+        message.chat.change(message, ({name: text} if text else {}) | ({place: marks} if marks else {}))
 
     def deletes(self, message: Message) -> None:
         """Take the message away. The platform tells no bot about that."""
