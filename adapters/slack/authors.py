@@ -6,7 +6,7 @@ import msgspec
 
 from adapters.base import Sender
 from adapters.problems import Problem
-from adapters.slack.reading import Fields, mapping, maps, string
+from adapters.slack.reading import TS, Fields, mapping, maps, string
 from adapters.strict import usable_id
 
 _SYSTEM = ("USLACK", "USLACKBOT")
@@ -83,3 +83,9 @@ def require(**ids: str) -> None:
     for field, value in ids.items():
         if not usable_id(value):
             raise Problem(400, "bad_event", f"{field}: not an id", field=field)
+
+
+def require_ts(message: Fields, field: str) -> None:
+    """Raise a 400 `Problem` where a field of the message is no message's id."""
+    if not TS.fullmatch(string(message, field)):
+        raise Problem(400, "bad_event", f"event.{field}: not a message's id", field=f"event.{field}")

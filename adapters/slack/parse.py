@@ -21,7 +21,7 @@ from adapters.base import (
     Quote,
     Sender,
 )
-from adapters.slack.authors import Identity, author_of, meant_for, ourselves, person, require
+from adapters.slack.authors import Identity, author_of, meant_for, ourselves, person, require, require_ts
 from adapters.slack.reading import Fields, is_shared, mapping, maps, mentions, said, shared_text, string
 from adapters.strict import digest
 
@@ -161,14 +161,17 @@ class _Reader:
 
     def _place(self, message: Fields, *, mentioned: bool) -> Place:
         room, ts = string(self._event, "channel"), string(message, "ts")
-        root = _root(message)
         require(**{"event.channel": room, "event.ts": ts})
         private = string(self._event, "channel_type") == "im" or room.startswith("D")
         begins_thread = mentioned and self._reply_in_thread and not private
+        if message.get("thread_ts"):
+            require_ts(message, "thread_ts")
+        elif begins_thread:
+            require_ts(message, "ts")
         return {
             "channel": self._channel,
             "room": room,
-            "thread": root or (ts if begins_thread else None),
+            "thread": string(message, "thread_ts") or (ts if begins_thread else None),
             "chat_type": "private" if private else "group",
         }
 
@@ -233,7 +236,3 @@ def slash(form: Fields, *, channel: str, me: Identity, prefix: str = "") -> Mess
 def from_form(form: Fields) -> str:
     """Return what stands behind a slash command's name."""
     return said({"text": string(form, "text")})
-
-
-def _root(message: Fields) -> str | None:
-    return string(message, "thread_ts") or None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,7 +15,7 @@ from adapters.errors import Refused, SendFailed, Unknown, Unreachable
 from adapters.remembering import remember
 from adapters.slack import render
 from adapters.slack.authors import Identity
-from adapters.slack.reading import Fields, mapping, maps, string
+from adapters.slack.reading import TS, Fields, mapping, maps, string
 from adapters.slack.web import ApiRefused, translated
 
 logger = logging.getLogger(__name__)
@@ -31,7 +30,6 @@ _NOT_EDITABLE = frozenset(
 )
 _NO_BLOCKS = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long"})
 _PAGES, _PAGE = 5, 200
-_TS = re.compile(r"\d{1,11}\.\d{6}")  # a message's id
 _SKEW_S = 300  # by which our clock may be before Slack's: signatures are refused beyond
 _REMEMBERED = 1_000
 
@@ -212,7 +210,7 @@ def _forms(
 
 def _oldest(address: Address) -> str | None:
     """Return the id before which no answer can stand: of the message that is answered; a slash command has none."""
-    if _TS.fullmatch(address.reply_to or ""):
+    if TS.fullmatch(address.reply_to or ""):
         return address.reply_to
     return None if address.since_ms is None else f"{address.since_ms / 1000 - _SKEW_S:.6f}"
 

@@ -11,6 +11,7 @@ from typing import Any
 
 Fields = Mapping[str, Any]
 
+TS = re.compile(r"[0-9]{1,11}\.[0-9]{6}")  # a message's id
 PERSON = re.compile(r"<@([A-Z0-9_]+)>")
 ROOM = re.compile(r"<#([A-Z0-9_]+)>")
 

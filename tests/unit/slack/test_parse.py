@@ -62,6 +62,24 @@ def test_a_mention_begins_a_thread_and_its_follow_ups_share_it(fields: dict[str,
     assert thread == said(message(**fields)).thread
 
 
+@pytest.mark.parametrize(
+    "thread", ["soon", "1600000000", "1600000000.000001 ", "../C2", 1600000000.000001, ["x"], "1.1/2.2"]
+)
+def test_what_is_no_thread_is_refused(thread: Any) -> None:
+    """It would name a memory of its own, or, read as none, put a thread's talk into the channel's."""
+    edited = message("b", thread_ts=thread, **EDITED)
+    for event in (message("<@UBOT> hi", thread_ts=thread), changed(message("a"), edited)):
+        with pytest.raises(Problem, match=r"event\.thread_ts"):
+            read(event)
+
+
+@pytest.mark.parametrize("ts", ["soon", "1700000000", "1700000000.0001000001", ""])
+def test_what_is_no_message_s_id_is_refused(ts: str) -> None:
+    """A mention's own names the thread that it begins."""
+    with pytest.raises(Problem, match=r"event\.ts"):
+        read(message("<@UBOT> hi", ts=ts))
+
+
 def test_without_reply_in_thread_the_open_channel_is_the_conversation() -> None:
     assert said(message("<@UBOT> hi"), reply_in_thread=False).thread is None
 
