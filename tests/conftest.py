@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 from hypothesis import settings
 
@@ -18,7 +16,6 @@ settings.register_profile("clew", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("clew")
 
 SHARED = Path(__file__).parents[2] / "shared"
-_numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
@@ -30,12 +27,8 @@ def postgres_server() -> Iterator[Postgres]:
 @pytest.fixture
 def postgres_url(postgres_server: Postgres) -> Iterator[str]:
     """The URL of an empty database of this test's own."""
-    name = f"t{os.getpid()}_{next(_numbers)}"
-    with psycopg.connect(postgres_server.url("postgres"), autocommit=True) as admin:
-        admin.execute(f"CREATE DATABASE {name}")
-    yield postgres_server.url(name)
-    with psycopg.connect(postgres_server.url("postgres"), autocommit=True) as admin:
-        admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+    with postgres_server.database() as url:
+        yield url
 
 
 @pytest.fixture(scope="session")
@@ -47,8 +40,4 @@ def valkey_server() -> Iterator[Valkey]:
 @pytest.fixture
 def redis_url(valkey_server: Valkey) -> str:
     """The URL of the test process's server, emptied."""
-    import redis
-
-    with redis.Redis.from_url(valkey_server.url) as client:
-        client.flushall()
-    return valkey_server.url
+    return valkey_server.emptied()

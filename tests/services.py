@@ -6,6 +6,7 @@ A server that does not start fails the tests that ask for it; nothing is ever sk
 
 from __future__ import annotations
 
+import itertools
 import os
 import pwd
 import shutil
@@ -17,6 +18,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+
+import psycopg
+import redis
+
+_numbers = itertools.count(1)
 
 
 def free_port() -> int:
@@ -85,6 +91,16 @@ class Postgres:
     def url(self, database: str) -> str:
         return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
 
+    @contextmanager
+    def database(self) -> Iterator[str]:
+        """Make an empty database and drop it at the end, whoever is still connected; yields its URL."""
+        name = f"t{os.getpid()}_{next(_numbers)}"
+        with psycopg.connect(self.url("postgres"), autocommit=True) as admin:
+            admin.execute(f"CREATE DATABASE {name}")
+        yield self.url(name)
+        with psycopg.connect(self.url("postgres"), autocommit=True) as admin:
+            admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
 
 @contextmanager
 def running_postgres() -> Iterator[Postgres]:
@@ -114,6 +130,12 @@ class Valkey:
     @property
     def url(self) -> str:
         return f"redis://127.0.0.1:{self.port}/0"
+
+    def emptied(self) -> str:
+        """Return the URL, once nothing is left there."""
+        with redis.Redis.from_url(self.url) as client:
+            client.flushall()
+        return self.url
 
     def start(self) -> None:
         self.process = subprocess.Popen(

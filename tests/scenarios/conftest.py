@@ -2,26 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import aiohttp
 import pytest
+
+from tests.services import Postgres, Valkey
 
 HOOK = """
   hook: {kind: webhook, secrets: ["${HOOK}"], limits: {per_minute: 1000}}
 """
 
 
-@pytest.fixture(params=["sqlite", "postgres", "postgres+redis"])
-def storage(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The `storage:` line (and `redis:`, on that column) of a settings file: an empty database of the test's own."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'clew.db'}"
-    url: str = request.getfixturevalue("postgres_url")
-    if request.param == "postgres":
-        return url
-    return f"{url}\nredis: {request.getfixturevalue('redis_url')}"
+COLUMNS = ("sqlite", "postgres", "postgres+redis")
+
+
+@contextmanager
+def _on(column: str, request: pytest.FixtureRequest, folder: Path) -> Iterator[str]:
+    """Yield the `storage:` line (and `redis:`, on that column) of a settings file: an empty database."""
+    if column == "sqlite":
+        yield f"sqlite:///{folder / 'clew.db'}"
+        return
+    server: Postgres = request.getfixturevalue("postgres_server")
+    with server.database() as url:
+        if column == "postgres":
+            yield url
+        else:
+            cache: Valkey = request.getfixturevalue("valkey_server")
+            yield f"{url}\nredis: {cache.emptied()}"
+
+
+@pytest.fixture(params=COLUMNS)
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Where a gateway of the test's own stores: `storage:` and what follows it in a settings file."""
+    with _on(request.param, request, tmp_path) as line:
+        yield line
+
+
+@pytest.fixture(scope="module", params=COLUMNS)
+def shared_storage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where the gateway of a module's tests stores."""
+    with _on(request.param, request, tmp_path_factory.mktemp("storage")) as line:
+        yield line
 
 
 @pytest.fixture

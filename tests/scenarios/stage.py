@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sqlite3
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -25,7 +24,9 @@ from tests.scenarios.world import (
     Prompt,
     Script,
     gateway,
+    in_folder,
     model_server,
+    rows,
     write_config,
 )
 
@@ -93,11 +94,7 @@ class Stage:
 
     def rows(self, query: str, *parameters: object) -> list[tuple[Any, ...]]:
         """Read from the gateway's database, beside it."""
-        connection = sqlite3.connect(f"file:{self.database}?mode=ro", uri=True, timeout=10)
-        try:
-            return connection.execute(query, parameters).fetchall()
-        finally:
-            connection.close()
+        return rows(self.storage or in_folder(self.folder), query, *parameters)
 
     @property
     def database(self) -> Path:

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 import pytest_asyncio
 
@@ -15,7 +14,6 @@ from gateway.notices import notice
 from tests.scenarios.edits import BODY, Talk, how
 from tests.scenarios.stage import Stage, echo, said, stage, talk, users
 from tests.scenarios.world import Answer, Prompt, gateway
-from tests.services import Postgres
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -23,19 +21,10 @@ STORY = "First words, and the rest."
 RELAY = "tests.scenarios.relay"
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["sqlite", "postgres"])
-async def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
-    storage = None
-    if request.param == "postgres":
-        server: Postgres = request.getfixturevalue("postgres_server")
-        with psycopg.connect(server.url("postgres"), autocommit=True) as admin:
-            admin.execute("CREATE DATABASE edits")
-        storage = server.url("edits")
-    async with stage(tmp_path_factory.mktemp("edits"), BODY, storage=storage, module=RELAY) as running:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def world(shared_storage: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
+    async with stage(tmp_path_factory.mktemp("edits"), BODY, storage=shared_storage, module=RELAY) as running:
         yield running
-    if storage is not None:
-        with psycopg.connect(server.url("postgres"), autocommit=True) as admin:
-            admin.execute("DROP DATABASE edits WITH (FORCE)")
 
 
 def room(world: Stage, channel: str, name: str, **fields: Any) -> Talk:
@@ -174,14 +163,8 @@ async def test_an_edit_after_the_answer_changes_memory_only(world: Stage) -> Non
 
 def versions(world: Stage, name: str) -> list[int]:
     """The versions of the texts in a conversation, oldest message first."""
-    return stored(world, "SELECT version FROM messages WHERE conversation = {} ORDER BY id", name)
-
-
-def stored(world: Stage, query: str, name: str) -> list[Any]:
-    if world.storage is None:
-        return [value for (value,) in world.rows(query.format("?"), name)]
-    with psycopg.connect(world.storage) as db:
-        return [value for (value,) in db.execute(query.format("%s"), (name,))]
+    query = "SELECT version FROM messages WHERE conversation = ? ORDER BY id"
+    return [version for (version,) in world.rows(query, name)]
 
 
 async def test_an_edit_of_what_nobody_asked_about_opens_no_scope(world: Stage) -> None:
@@ -192,7 +175,7 @@ async def test_an_edit_of_what_nobody_asked_about_opens_no_scope(world: Stage) -
 
     assert ("ignored", "not_addressed") == how(said_)
     assert [*[("applied", "edit_unknown_message")] * 2, ("applied", "delete_unknown_message")] == told
-    assert [] == stored(world, "SELECT id FROM scopes WHERE conversation = {}", "nobody")
+    assert [] == world.rows("SELECT id FROM scopes WHERE conversation = ?", "nobody")
 
 
 async def test_deleting_what_is_answered_ends_the_answer(world: Stage) -> None:

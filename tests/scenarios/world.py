@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import psycopg
 from aiohttp import web
 from standardwebhooks import Webhook
 
@@ -210,12 +211,16 @@ class Gateway:
         return self._process.pid
 
 
+def in_folder(folder: Path) -> str:
+    """Where a gateway stores if nothing else is said."""
+    return f"sqlite:///{folder / 'clew.db'}"
+
+
 def write_config(folder: Path, body: str, *, storage: str | None = None, server: str = "") -> Path:
     """Write a settings file that stores in `folder` (or at `storage`) and listens on a free port; `server` is more of that
     section."""
     path = folder / "clew.yaml"
-    store = storage or f"sqlite:///{folder / 'clew.db'}"
-    path.write_text(f"server: {{port: 0, {server}}}\nstorage: {store}\n{body}", "utf-8")
+    path.write_text(f"server: {{port: 0, {server}}}\nstorage: {storage or in_folder(folder)}\n{body}", "utf-8")
     return path
 
 
@@ -330,6 +335,17 @@ class Hook:
                     if enough(name, data):
                         return data
         raise AssertionError("the stream ended too early")
+
+
+def rows(storage: str, query: str, *parameters: object) -> list[tuple[Any, ...]]:
+    """Read from a gateway's database, beside it; `?` stands for a parameter. `storage`: as in the settings file."""
+    url = storage.partition("\n")[0]
+    if not url.startswith("sqlite:///"):
+        with psycopg.connect(url) as server:
+            return server.execute(query.replace("?", "%s").encode(), parameters or None).fetchall()
+    file = url.removeprefix("sqlite:///")
+    with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=10)) as opened:
+        return opened.execute(query, parameters).fetchall()
 
 
 @contextmanager
