@@ -25,7 +25,8 @@ _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _TICKS = re.compile(r"`+")
 _LIVE = re.compile(r"<(?=[@#]|!(?:here|channel|everyone|group|subteam|date)|https?:|mailto:|tel:)", re.IGNORECASE)
-_AUTOLINK = re.compile(r"<(https?://[^\s<>|]+)>")
+_BRACKET = re.compile(r"(?<!\\)(\\*)<")
+_AUTOLINK = re.compile(r"(?<!\\)<(https?://[^\s<>|]+)>")
 
 
 def chunks(markdown: str) -> list[str]:
@@ -95,7 +96,8 @@ def _code(text: str) -> str:
 
 
 def _prose(text: str) -> str:
-    return _AUTOLINK.sub(r"\1", text).replace("<", "&lt;")
+    """What the model escaped itself is escaped once: `\\<` would show its backslash."""
+    return _BRACKET.sub(lambda match: match[1][: len(match[1]) // 2 * 2] + "&lt;", _AUTOLINK.sub(r"\1", text))
 
 
 def notification(piece: str) -> str:

@@ -77,6 +77,8 @@ def test_nothing_a_model_writes_calls_anybody(token: str, form: str) -> None:
         ("| a | b |\n| - | - |\n| 1 | <2 |", "| a | b |\n| - | - |\n| 1 | &lt;2 |"),
         ("<https://x.example|pay here>", "&lt;https://x.example|pay here>"),
         ("`<https://x.example|pay here>`", "`&lt;https://x.example|pay here>`"),
+        (r"\<b> 不是 \\<b> \\\<b>", r"&lt;b> 不是 \\&lt;b> \\&lt;b>"),
+        (r"`\<b>` \<https://x.example>", r"`\<b>` &lt;https://x.example>"),
     ],
 )
 def test_the_rest_of_markdown_is_left_to_slack(markdown: str, shown: str) -> None:
