@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tests.emulators.telegram.errors import bad_request
+from tests.emulators.telegram.links import checked_link
 
 Entity = dict[str, Any]
 MAX_ENTITIES = 100  # the rest is not honoured, and nobody is told
@@ -75,8 +76,9 @@ def checked(text: str, entities: Iterable[Entity]) -> list[Entity]:
             raise bad_request(
                 f"Entity beginning at UTF-16 offset {begin} ends in a middle of a UTF-16 symbol at UTF-16 offset {end}"
             )
-        if cut(text, begin, length).strip() and (entity["type"] != "text_link" or entity.get("url")):
-            kept.append(dict(entity))
+        link = {"url": checked_link(entity.get("url", ""))} if entity["type"] == "text_link" else {}
+        if cut(text, begin, length).strip() and link.get("url") != "":
+            kept.append(entity | link)
     return kept[:MAX_ENTITIES]
 
 

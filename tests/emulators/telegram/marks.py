@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tests.emulators.telegram.entities import Entity
 from tests.emulators.telegram.errors import ApiError, bad_request
+from tests.emulators.telegram.links import checked_link
 
 
 @dataclass(kw_only=True)
@@ -37,12 +38,7 @@ def linked(url: str, kind: str) -> Entity:
     person = re.fullmatch(r"tg:(?://)?user\?id=(\d+)", url, re.IGNORECASE)
     if person is not None:
         return {"type": "text_mention", "user": {"id": int(person.group(1)), "is_bot": False, "first_name": "User"}}
-    url = url.strip()
-    if not re.match(r"[a-z][a-z0-9+.-]*:", url, re.IGNORECASE):
-        url = f"http://{url}" if re.match(r"[^\s/]+\.[^\s/.]+", url) else ""
-    if re.fullmatch(r"https?://[^/?#]+", url):
-        url += "/"
-    return {"url": url}
+    return {"url": checked_link(url)}
 
 
 def python_index(text: str, offset: int) -> int:

@@ -169,7 +169,7 @@ def test_broken_html_is_refused_in_the_platforms_words(source: str, complaint: s
             [("underline", 0, 1), ("strikethrough", 1, 1), ("spoiler", 2, 1)],
         ),
         ('<span class = "tg-spoiler">a</span>', "a", [("spoiler", 0, 1)]),
-        ("<a href='telegram.org?&lt;'> </a>", " ", [("text_link", 0, 1, "http://telegram.org?<")]),
+        ("<a href='telegram.org?&lt;'> </a>", " ", [("text_link", 0, 1, "http://telegram.org/?<")]),
         ("<a>telegram.org </a>", "telegram.org ", [("text_link", 0, 13, "http://telegram.org/")]),
         ("<a>x</a>", "x", []),
         ("<pre>a</pre><code>b</code>", "ab", [("pre", 0, 1), ("code", 1, 1)]),
@@ -254,6 +254,35 @@ def test_nothing_is_found_inside_code_or_a_link_but_inside_bold() -> None:
     assert ["code", "bold", "bot_command", "text_link"] == [m["type"] for m in entities.found(text, known)]
 
 
+@pytest.mark.parametrize(
+    ("url", "kept"),
+    [
+        ("httPs://Google.com?1#tes", "https://google.com/?1#tes"),
+        ("telegram.org", "http://telegram.org/"),
+        ("http://a.b:8080/路?q", "http://a.b:8080/路?q"),
+        ("http://me@a.b", "http://me@a.b/"),
+        ("http://[2001:db8::1]", "http://[2001:db8::1]/"),
+        ("tg://resolve?domain=x", "tg://resolve?domain=x"),
+        ("http://localhost", ""),
+        ("https://wiki/page.html", ""),
+        ("wiki", ""),
+        ("http:a.b", ""),
+        ("sftp://a.b", ""),
+        ("javascript:alert(1)", ""),
+        ("", ""),
+    ],
+)
+async def test_a_link_is_kept_only_to_a_place_that_the_platform_takes(url: str, kept: str) -> None:
+    """However it was marked; what is not taken is dropped without a word, and its text stays."""
+    async with telegram() as tg, client(tg) as bot:
+        dm = tg.private(tg.person("Ann"))
+        await bot.send_message(dm.id, "x", entities=[MessageEntity("text_link", 0, 1, url=url)] if url else [])
+        await bot.send_message(dm.id, f'<a href="{url}">x</a>', parse_mode="HTML")
+
+        expected = [mark(0, 1, "text_link", url=kept)] if kept else []
+        assert [("x", expected)] * 2 == [(message.text, message.entities) for message in dm.replies()]
+
+
 async def test_an_app_can_mark_what_the_platform_would_not_find() -> None:
     """A person without a username is mentioned by `text_mention`, which is no text to search for."""
     async with telegram() as tg:
@@ -273,6 +302,7 @@ async def test_an_app_can_mark_what_the_platform_would_not_find() -> None:
         ("😀" * 2049, "Message is too long"),
         ("你" * 10_923, "Text is too long"),
         ("  ", "Text must be non-empty"),
+        ("\u200b\u2060 \ufeff", "Text must be non-empty"),
     ],
 )
 async def test_a_text_has_4096_utf16_units_at_most(text: str, complaint: str) -> None:
