@@ -14,7 +14,7 @@ from adapters.base import Address, Call, Rate, Receipt
 from adapters.errors import Refused
 from adapters.remembering import remember
 from adapters.telegram import render
-from adapters.telegram.render import Mark, Rendered
+from adapters.telegram.marks import Mark, Rendered
 from adapters.telegram.web import ApiRefused, translated
 from config.channels.telegram import TelegramSettings
 
@@ -50,7 +50,7 @@ class Posting:
     async def send(self, address: Address, chunk: str, *, shown: str | None) -> Receipt:
         """See `Adapter.send`. What can't be edited any more goes out as a new message, what was for a topic that is gone
         into the chat, text whose marks Telegram won't take without them."""
-        told = render.message(chunk)
+        told = render.message(chunk, calls=is_private(address))
         message = _message_in(address, shown)
         if message is not None:
             self._shown.pop(shown or "", None)
@@ -70,7 +70,7 @@ class Posting:
         piece = await asyncio.to_thread(render.beginning, text)
         if not render.visible(piece) or (shown is not None and self._shown.get(shown) == piece):
             return shown
-        told, message = render.message(piece), _message_in(address, shown)
+        told, message = render.message(piece, calls=is_private(address)), _message_in(address, shown)
         if message is None and is_private(address) and not self._refused(self._no_drafts, address.room):
             await self._draft(address, told, turn=turn)
             return None

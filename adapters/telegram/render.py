@@ -11,12 +11,12 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 from markdown_it.tree import SyntaxTreeNode
 
 from adapters.markdown import tree
+from adapters.telegram.marks import Kind, Mark, Rendered, silenced, units
 from adapters.text import closed, split
 
 LIMIT = 4_096
@@ -35,27 +35,7 @@ _PUBLIC = re.compile(r"https?://(?:[^/?#@]*@)?[^/?#@:]+\.[^/?#@:]")
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp", "Zs"})
 _FILLERS = frozenset("\u115f\u1160\u2800\u3164\uffa0\ufffc")
 
-Kind = Literal["bold", "italic", "strikethrough", "code", "pre", "text_link", "blockquote"]
 _STYLES: dict[str, Kind] = {"strong": "bold", "em": "italic", "s": "strikethrough"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
-    """A stretch of text that is shown in some way; `offset` and `length` count UTF-16 units."""
-
-    kind: Kind
-    offset: int
-    length: int
-    url: str | None = None
-    language: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Rendered:
-    """A message's text, and its marks in order."""
-
-    text: str
-    marks: tuple[Mark, ...] = ()
 
 
 def chunks(markdown: str) -> list[str]:
@@ -80,13 +60,14 @@ def measure(piece: str) -> int:
     return max(units(told.text), -(-len(told.marks) * LIMIT // MARKS), -(-size * LIMIT // REQUEST_BYTES))
 
 
-def message(piece: str) -> Rendered:
-    """Return one piece as it is sent: never empty, which Telegram would refuse."""
+def message(piece: str, *, calls: bool = False) -> Rendered:
+    """Return one piece as it is sent: never empty, which Telegram would refuse. Names in it call nobody; with `calls` they are
+    left as they stand."""
     told = rendered(piece)
-    if visible(told.text):
-        return told
-    written = _storable(piece).strip()
-    return Rendered(written if visible(written) else "…")
+    if not visible(told.text):
+        written = _storable(piece).strip()
+        told = Rendered(written if visible(written) else "…")
+    return told if calls else silenced(told)
 
 
 def visible(text: str) -> bool:
@@ -107,11 +88,6 @@ def rendered(markdown: str) -> Rendered:
 def _storable(text: str) -> str:
     """Return the text without halves of characters, which can't be sent."""
     return text.encode(errors="replace").decode()
-
-
-def units(text: str) -> int:
-    """Return the length of a text as Telegram counts it: in UTF-16 units."""
-    return len(text.encode("utf-16-le")) // 2
 
 
 class _Span:

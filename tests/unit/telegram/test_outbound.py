@@ -49,6 +49,19 @@ async def test_a_reply_stands_in_its_chat_with_its_marks(there: World) -> None:
     assert {"is_disabled": True} == reply.body["link_preview_options"]
 
 
+async def test_names_in_an_answer_call_nobody_in_a_group(there: World) -> None:
+    """Nor while it is made, nor when it is edited; in private nobody can be called, and a name may be pressed."""
+    group = there.tg.group("Team", there.ann)
+    shown = await there.adapter.show(there.to(group), "ask @bob_lee", turn="7", shown=None)
+    (growing,) = group.replies()
+    kinds = [[mark["type"] for mark in growing.entities]]
+    await there.adapter.send(there.to(group), "ask @bob_lee 吧", chunk_id="1", shown=shown)
+    await there.adapter.send(there.to(), "ask @BotFather", chunk_id="2")
+    kinds += [[mark["type"] for mark in reply.entities] for reply in (*group.replies(), *there.dm.replies())]
+
+    assert [["code"], ["code"], ["mention"]] == kinds
+
+
 async def test_what_is_answered_is_shown_only_where_others_spoke_between(there: World) -> None:
     """And the answer comes though the question is gone."""
     question = there.ann.says(there.dm, "question")

@@ -8,24 +8,23 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from adapters.telegram.marks import Mark, silenced, units
 from adapters.telegram.render import (
     LIMIT,
     MARKS,
     REQUEST_BYTES,
-    Mark,
     beginning,
     chunks,
     measure,
     message,
     rendered,
-    units,
 )
 from adapters.text import plain
 
 
 def shown(markdown: str) -> tuple[str, list[tuple[str, str]]]:
     """Return a text, and what each mark covers."""
-    told = rendered(markdown)
+    told = silenced(rendered(markdown))
     raw = told.text.encode("utf-16-le")
     cut = [raw[2 * mark.offset : 2 * (mark.offset + mark.length)].decode("utf-16-le") for mark in told.marks]
     return told.text, [(mark.kind, covered) for mark, covered in zip(told.marks, cut, strict=True)]
@@ -69,6 +68,25 @@ def test_each_form_has_its_look(markdown: str, text: str, marks: list[tuple[str,
     assert (text, marks) == shown(markdown)
 
 
+@pytest.mark.parametrize(
+    ("markdown", "marks"),
+    [
+        ("ask @ann_lee, not me@x.example", [("code", "@ann_lee")]),
+        ("👩🏽‍💻 **@ann and @bob**", [("code", "@ann"), ("bold", " and "), ("code", "@bob")]),
+        ("*@a*nn", [("code", "@ann")]),
+        ("*x **y @a**nn z*", [("italic", "x y "), ("bold", "y "), ("code", "@ann"), ("italic", " z")]),
+        ("> @ann", [("blockquote", "@ann"), ("code", "@ann")]),
+        ("`@ann` [@bob](https://x.example)", [("code", "@ann"), ("text_link", "@bob")]),
+        ("```\n@ann\n```", [("pre", "@ann")]),
+        ("@ann你好 你好@ann x@ann @a", []),
+    ],
+)
+def test_names_in_an_answer_call_nobody(markdown: str, marks: list[tuple[str, str]]) -> None:
+    """A model writes what somebody else told it to (PostHog/posthog#95054): where the platform would find a mention it finds
+    code. In a private chat nobody is called anyway."""
+    assert (marks, []) == (shown(markdown)[1], [*message("@ann", calls=True).marks])
+
+
 def test_code_keeps_its_language_and_links_their_address() -> None:
     assert (Mark(kind="pre", offset=0, length=1, language="python"),) == rendered("```python title\nx\n```").marks
     assert (Mark(kind="text_link", offset=0, length=1, url="https://x.example"),) == rendered(
@@ -105,13 +123,14 @@ def test_text_that_is_no_unicode_can_be_sent() -> None:
     "markdown",
     [
         "好" * 10_000,
+        "**👋 @ann_lee** " * 1_000,
         "👩🏽‍💻" * 2_000,
         "`c` " * 1_000,
         "[a](https://x.example/" + "p" * 2_000 + ") " * 1 + " ".join(["[a](https://x.example/" + "q" * 900 + ")"] * 80),
         "```py\n" + "x = '值'\n" * 2_000 + "```",
         "| a | b |\n|--|--|\n" + "| 中 | `c` |\n" * 900,
     ],
-    ids=["chinese", "emoji", "marks", "addresses", "code", "table"],
+    ids=["chinese", "names", "emoji", "marks", "addresses", "code", "table"],
 )
 def test_no_piece_passes_a_limit(markdown: str) -> None:
     """Text in UTF-16 units, a hundred marks, the request's bytes (platform-facts 2.9)."""
@@ -145,7 +164,7 @@ MARKDOWN = st.lists(
     st.sampled_from(
         ["**", "*", "~~", "`", "```\n", "\n", "\n\n", "> ", "- ", "1. ", "# ", "| a | b |\n|--|--|\n", " | ", "[x](",
          "https://x.example)", "![", "]", "<b>", "中文", "：", "👩🏽‍💻", "🇩🇪", "e\u0301", "\u202e", " ", "word", "\\", "---\n",
-         "&amp;", "||", "$", "    "]
+         "&amp;", "||", "$", "    ", "@ann", "@"]
     ),
     max_size=25,
 ).map("".join)  # fmt: skip
@@ -157,7 +176,7 @@ MARKDOWN = st.lists(
 def test_marks_are_whole_and_no_word_is_lost(markdown: str) -> None:
     """Marks lie within the text, in order, one inside the other or apart; code bears no other mark; cut nowhere inside a
     character."""
-    told = rendered(markdown)
+    told = silenced(rendered(markdown))
     end = units(told.text)
     wide = told.text.encode("utf-16-le")
     for mark in told.marks:
