@@ -21,8 +21,9 @@ from config.credentials import check_webhook
 from config.credentials_slack import check_slack
 from config.credentials_telegram import check_telegram
 from config.effective import Layer, base_layers, layers, places, resolve
+from config.embedders import SERVED
 from config.problems import Fault, Path, nearest
-from config.settings import AgentSettings, Settings
+from config.settings import AgentSettings, EmbedderSettings, Settings
 
 OWN_FIELDS = frozenset({"model", "messages", "stream", "stream_options", "temperature", "n"})
 """Request fields that the agent sets itself; a parameter of that name would silently undo it."""
@@ -40,6 +41,8 @@ def check(
     yield from _server(settings)
     for name, agent in settings.agents.items():
         yield from _agent(("agents", name), agent)
+    if settings.embedder.kind == "openai":
+        yield from _embedder(("embedder",), settings.embedder, faulty)
     if not agents:
         yield ("agents",), "names no agent", "write one, or remove `agents` for the built-in one"
     for root, room in _rooms(settings) if agents else ():
@@ -99,6 +102,23 @@ def _agent(path: Path, agent: AgentSettings) -> Iterator[Fault]:
         yield (*path, "parameters", name), "is set by Clew itself", "remove it; see the agent's own settings"
     if agent.api_key is not None:
         yield from _not_empty((*path, "api_key"), agent.api_key)
+
+
+def _embedder(path: Path, embedder: EmbedderSettings, faulty: Callable[[Path], bool]) -> Iterator[Fault]:
+    model, known = embedder.model, SERVED.get(embedder.model)
+    address, key = (*path, "base_url"), (*path, "api_key")
+    yield from _url(address, embedder.base_url, "http://", "https://")
+    if embedder.api_key is not None:
+        yield from _not_empty(key, embedder.api_key)
+    elif embedder.base_url is None and not faulty(key) and not faulty(address):
+        yield key, "is missing, and OpenAI answers nobody without", "set it, or base_url for another service"
+    if embedder.dims is None and known is None and not faulty((*path, "dims")):
+        yield (*path, "dims"), f"is not known for {model!r}", "set the number of dimensions of its vectors"
+    if embedder.dims is not None and known is not None and not known.adjustable and embedder.dims != known.dims:
+        yield (*path, "dims"), f"can't be chosen for {model!r}", f"remove it; its vectors have {known.dims}"
+    if embedder.threshold is None and (known is None or known.threshold is None) and not faulty((*path, "threshold")):
+        remedy = "set it; python -m tests.bench.calibrate measures the right one"
+        yield (*path, "threshold"), f"is not known for {model!r}", remedy
 
 
 def _not_empty(path: Path, secret: SecretStr) -> Iterator[Fault]:

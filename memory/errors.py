@@ -6,7 +6,8 @@ MemoryFault
 ├── OtherKeys          the database's keys are written in another codec; refuse to start
 ├── Fenced             another owner has taken the scope's lane; write nothing, stop the turn
 ├── ScopeMoved         the scope has become another's name; look it up again
-└── UnknownScope       no such scope: an unknown owner gets nothing
+├── UnknownScope       no such scope: an unknown owner gets nothing
+└── ModelFailed        a small model or an embedder failed, or said what cannot be used; go on without
 """
 
 from __future__ import annotations
@@ -38,3 +39,8 @@ class ScopeMoved(MemoryFault):
 
 class UnknownScope(MemoryFault):
     """A scope id that the store does not hold."""
+
+
+class ModelFailed(MemoryFault):
+    """A small model or an embedder could not be asked, took too long, or answered what cannot be used. The message names
+    the model and the remedy, never the text that was sent or came back."""

@@ -1,0 +1,55 @@
+"""What memory asks of models: a small one that reads turns, and an embedder that tells what texts are about.
+
+Both are optional, both fail, and what either says is data. Every failure is `memory.errors.ModelFailed`, so that whoever
+asks goes on without: recall by words alone, extraction by rules alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+
+class SmallModel(Protocol):
+    """A cheap language model for extraction and summaries."""
+
+    async def complete(self, *, system: str, prompt: str, schema: Mapping[str, object] | None, max_tokens: int) -> str:
+        """Return the model's whole answer to one prompt, never empty. With `schema` the service is asked for JSON of that
+        schema, which it may disregard. Ends within a time of its own. Raises `ModelFailed`."""
+        ...
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors whose dot product (their cosine) tells how near the texts are in meaning."""
+
+    @property
+    def name(self) -> str:
+        """The model and its dimensions; stored with each vector. Vectors of two names never meet."""
+        ...
+
+    @property
+    def dims(self) -> int:
+        """How many numbers a vector has."""
+        ...
+
+    @property
+    def threshold(self) -> float:
+        """The cosine from which two texts count as related; of this model and of no other."""
+        ...
+
+    async def open(self) -> None:
+        """Load what is slow to load. Idempotent; the first `embed` does it if need be. Raises `ModelFailed`."""
+        ...
+
+    async def embed(self, texts: Sequence[str]) -> list[bytes]:
+        """Return one vector per text, in order: float32, little-endian, `dims` of them, of length 1.
+
+        Only a text's first 2,000 characters count; NUL and lone surrogates become U+FFFD. A text's vector does not depend
+        on the others'. A blank text has no meaning, and whoever asks for its vector gets `ModelFailed`, as on every
+        failure; ends within a time of its own, the wait for other calls included.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of memory and connections; calls that run may fail. Idempotent."""
+        ...
