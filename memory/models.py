@@ -34,7 +34,7 @@ class Embedder(Protocol):
 
     @property
     def threshold(self) -> float:
-        """The cosine from which two texts count as related; of this model and of no other."""
+        """The cosine from which a memory counts as related to a question; of this model and of no other."""
         ...
 
     async def open(self) -> None:
