@@ -41,9 +41,7 @@ def said(message: Fields) -> str:
 
 def mentions(message: Fields) -> frozenset[str]:
     """Return the accounts a message mentions outside code."""
-    tokens = (match["token"] or "" for match in _PIECE.finditer(string(message, "text")))
-    in_text = {token[1:].partition("|")[0] for token in tokens if token.startswith("@")}
-    return frozenset(in_text.union(*(_users(block) for block in maps(message, "blocks"))))
+    return frozenset(_called(string(message, "text")).union(*map(_users, maps(message, "blocks"))))
 
 
 def is_shared(attachment: Fields) -> bool:
@@ -191,14 +189,22 @@ def _cell(cell: object) -> str:
     return _block(cell) if cell.get("type") == "rich_text" else string(cell, "text")
 
 
+def _called(mrkdwn: str) -> set[str]:
+    tokens = (match["token"] or "" for match in _PIECE.finditer(mrkdwn))
+    return {token[1:].partition("|")[0] for token in tokens if token.startswith("@")}
+
+
 def _users(block: Fields) -> set[str]:
-    """Return the accounts among a rich text's elements; code holds none."""
-    found, waiting = set(), [block]
+    """Return the accounts that a block mentions, in a rich text's elements or in mrkdwn; code holds none."""
+    found, waiting = set[str](), [block]
     while waiting:
         fields = waiting.pop()
-        if fields.get("type") == "user":
-            found.add(string(fields, "user_id"))
-        waiting += maps(fields, "elements")
+        match fields.get("type"):
+            case "user":
+                found.add(string(fields, "user_id"))
+            case "mrkdwn":
+                found |= _called(string(fields, "text"))
+        waiting += filter(None, [mapping(fields, "text"), *maps(fields, "elements"), *maps(fields, "fields")])
     return found
 
 

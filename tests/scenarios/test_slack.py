@@ -177,6 +177,30 @@ async def test_edits_and_deletions_never_bring_a_second_answer(there: World) -> 
     assert 3 == len(there.model.prompts) == len(there.replies(private))
 
 
+@pytest.mark.asyncio(loop_scope="module")
+async def test_who_an_edit_mentions_is_remembered_by_name(there: World) -> None:
+    """As in a message that was said so at once: after its answer, and while it waits for one."""
+    private = there.bot.workspace.dm(there.ann, there.bot)
+    first = await there.says(there.ann, private, "my boss is new", answer="re: my boss is new")
+    await there.ann.edits(private, first, f"my boss is {there.bob.mention}")
+    await there.platform.settled()
+    held = Held()
+    there.model.script = held
+    second = await there.ann.says(private, "wait")
+    await there.answered(private, held.first, after=second)
+    third = await there.ann.says(private, "and who is it?")
+    await there.ann.edits(private, third, f"and is it {there.zoe.mention}?")
+    await there.platform.settled()
+    there.model.script = echo
+    held.go_on.set()
+    await there.answered(private, "re: and is it @Zoe?", after=third)
+
+    prompt = str(there.model.prompts[-1])
+    assert "my boss is @Bob 鲍勃" in prompt
+    assert there.bob.id not in prompt
+    assert there.zoe.id not in prompt
+
+
 @pytest.mark.parametrize("stream", ["true", "false"])
 async def test_a_lost_receipt_is_looked_up_and_a_limit_is_waited_for(stream: str, tmp_path: Path) -> None:
     """Sent and never answered: found by its metadata, not sent again. Asked to wait: sent later."""

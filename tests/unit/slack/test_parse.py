@@ -13,6 +13,7 @@ from adapters.base import DeleteEvent, EditEvent, MessageEvent, MoveEvent, Prese
 from adapters.problems import Problem
 from adapters.slack.authors import Identity
 from adapters.slack.parse import Ignored, parse, slash
+from gateway.commands import Command, parse_command
 from tests.unit.slack.samples import ME, TS, callback, message, read
 
 
@@ -121,6 +122,51 @@ def test_a_mention_is_our_own_account_outside_code(text: str, mentioned: bool, h
 
     assert mentioned == event.mentions_bot
     assert heard == event.text
+
+
+def _rich(*elements: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": list(elements)}]}]
+
+
+_US, _SAID = {"type": "user", "user_id": "UBOT"}, {"type": "text", "text": " /new 换个话题"}
+_MRKDWN = {"type": "mrkdwn", "text": "<@UBOT> /new 换个话题"}
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        _rich(_US, _SAID),
+        _rich({"type": "text", "text": " "}, _US, _SAID),
+        [{"type": "section", "text": _MRKDWN}],
+        [{"type": "section", "fields": [_MRKDWN]}],
+        [{"type": "context", "elements": [_MRKDWN]}],
+    ],
+    ids=["rich", "rich-space", "section", "fields", "context"],
+)
+@pytest.mark.parametrize("text", ["", "<@UBOT> /new 换个话题"])
+def test_a_mention_may_be_a_node_of_a_block(blocks: list[dict[str, Any]], text: str) -> None:
+    """It calls us, goes from the front, and the command behind it is one, whether or not the text beside the blocks holds it
+    (multica-ai/multica#7368, chenhg5/cc-connect#725: field report I89)."""
+    event = said(message(text, blocks=blocks))
+
+    assert event.mentions_bot
+    assert "/new 换个话题" == event.text
+    assert Command("new", "换个话题") == parse_command(event.text)
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        _rich({"type": "broadcast", "range": "channel"}, _SAID),
+        _rich({"type": "text", "text": "<@UBOT>", "style": {"code": True}}),
+        [{"type": "section", "text": {"type": "plain_text", "text": "<@UBOT>"}}],
+        [{"type": "section", "text": {"type": "mrkdwn", "text": "`<@UBOT>`"}}],
+    ],
+    ids=["everybody", "code", "plain", "mrkdwn-code"],
+)
+def test_a_block_that_calls_everybody_or_quotes_a_mention_does_not_call_us(blocks: list[dict[str, Any]]) -> None:
+    """All-mentions are told apart from ours (larksuite/oapi-sdk-python#152: field report I89)."""
+    assert not said(message("", blocks=blocks)).mentions_bot
 
 
 def test_who_writes_an_account_id_out_has_not_mentioned_us() -> None:
