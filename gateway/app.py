@@ -64,6 +64,7 @@ from gateway.routing import decode, place_of
 from gateway.showing import Showing
 from gateway.talk import Talk
 from memory.base import Store
+from memory.derived import FullStore
 from memory.errors import StoreUnavailable
 from memory.ids import Ids, now_ms
 from memory.service import Memory
@@ -87,7 +88,7 @@ class Queues(Inbox, Outbox, Protocol):
 class Storage:
     """The opened truth."""
 
-    store: Store
+    store: FullStore
     queues: Queues
 
 
@@ -112,7 +113,7 @@ async def open_storage(settings: Settings, *, ids: Ids) -> AsyncIterator[Storage
     database, queue = settings.database, settings.queue
     path = sqlite_path(settings.storage)
     async with AsyncExitStack() as stack:
-        store: Store
+        store: FullStore
         queues: Queues
         if path is not None:
             make_folder(path.parent)
@@ -235,7 +236,7 @@ async def run(
             configuration,
             make_agent=lambda name, agent: make_agent(name, agent, metrics=metrics),
             make_adapter=lambda name, channel: (adapters or make_adapter)(
-                name, channel, live=live, explains=explaining, guesses=guesses
+                name, channel, live=live, explains=explaining, guesses=guesses, metrics=metrics
             ),
             times=Times(start_s=queue.start_s, send_s=queue.send_s, rest_s=queue.restart_s),
             noted=lambda channel, outcome: metrics.channel_started(channel=channel, outcome=outcome),
@@ -440,7 +441,7 @@ async def look_once(health: Health) -> None:
 
 
 def make_adapter(
-    name: str, settings: ChannelSettings, *, live: Live, explains: Explaining, guesses: Guesses
+    name: str, settings: ChannelSettings, *, live: Live, explains: Explaining, guesses: Guesses, metrics: Metrics
 ) -> Adapter:
     """Make a channel of the configured kind. Only who uses a platform pays for its SDK."""
     match settings:
@@ -455,7 +456,13 @@ def make_adapter(
             from adapters.telegram.adapter import TelegramAdapter
 
             public_url = live.configuration.settings.server.public_url
-            return TelegramAdapter(name, settings=settings, public_url=public_url, menu=menu())
+            return TelegramAdapter(
+                name,
+                settings=settings,
+                public_url=public_url,
+                menu=menu(),
+                left_behind=lambda: metrics.update_left_behind(channel=name),
+            )
         case WebhookSettings():
             from adapters.webhook.adapter import WebhookAdapter
 

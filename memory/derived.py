@@ -13,7 +13,7 @@ from typing import Protocol
 
 import msgspec
 
-from memory.base import Fact, Ledger, Message, Owner, ProfileItem, Summary
+from memory.base import Fact, Ledger, Message, Owner, ProfileItem, Store, Summary
 
 
 class Due(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,12 +74,11 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Covered(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a session is summarised. `summary` is the newest one; it is `stale` when a message that it covers was edited
-    or deleted since: then it is not to be loaded, and the next one is made from the messages alone."""
+    """How far a session is summarised: `summary` is the newest one. One that covers a message that was edited or deleted since
+    is gone, so that the next one is made from an older one, or from the messages alone."""
 
     summary: Summary | None
-    stale: bool
-    turns: int  # of the session after what a live summary covers, at most `LIMIT_TURNS`
+    turns: int  # of the session after what the summary covers, at most `LIMIT_TURNS`
     tokens: int  # of those turns
 
 
@@ -98,7 +97,7 @@ class Derived(Protocol):
     async def claim(self, *, owner: str, now_ms: int, lease_ms: int, limit: int) -> tuple[Due, ...]:
         """Take up to `limit` scopes in which a turn is due and that nobody else holds; return the oldest turn of each. A scope
         whose oldest turn was put off until later is left alone: turns are learned from in their order. The lease ends by
-        itself after `lease_ms`; the same owner may claim a scope that it holds again."""
+        itself after `lease_ms`; until then nobody gets the scope again, its holder neither."""
         ...
 
     async def release(self, scope_id: int, *, owner: str) -> None:
@@ -141,7 +140,7 @@ class Derived(Protocol):
         none twice, deleted ones left out."""
         ...
 
-    async def known(self, person_id: int) -> tuple[tuple[ProfileItem, ...], tuple[Fact, ...]]:
+    async def known(self, person_id: int, *, now_ms: int) -> tuple[tuple[ProfileItem, ...], tuple[Fact, ...]]:
         """Return the person's live profile items of all namespaces and live facts of all sessions, oldest first."""
         ...
 
@@ -149,3 +148,10 @@ class Derived(Protocol):
         """End these rows of the person's, and take their words away: they are not recalled, shown or exported again. Return how
         many were live."""
         ...
+
+
+class FullStore(Store, Protocol):
+    """A store with its derived rows."""
+
+    @property
+    def derived(self) -> Derived: ...

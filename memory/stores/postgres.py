@@ -38,6 +38,7 @@ from memory.key import ConversationKey, Scope, decode_part, encode_part
 from memory.stores import postgres_sql as sql
 from memory.stores import postgres_turn as turn_sql
 from memory.stores.migrate import check_keys
+from memory.stores.postgres_derived import PostgresDerived
 from memory.stores.postgres_pool import Database, Refused, Row
 from memory.stores.postgres_rows import Draft, Values, five, ledger_values, load_values, loaded, messages_in, put_value
 from memory.stores.postgres_statement import Statement
@@ -66,6 +67,7 @@ class PostgresStore:
         """`dsn` is a libpq URL or connection string; `timeout_s` bounds a statement, and a wait for a connection or lock."""
         self._database = Database(dsn, pool_size=pool_size, timeout_s=timeout_s, read_only=read_only)
         self._ids = ids
+        self.derived = PostgresDerived(self._database, ids=ids)
 
     async def __aenter__(self) -> PostgresStore:
         async with AsyncExitStack() as opened:
@@ -439,7 +441,12 @@ class PostgresStore:
         """Change a message in each scope of its place that has it, scope by scope: whoever is cut off calls again."""
         names = ("scope_id", "platform_message_id")
         scopes = await self._database.fetch(sql.PLACE, {name: values[name] for name in names})
-        return True in [await self._told(statement, values | {"scope_id": id_}) for (id_,) in scopes]
+        return True in [await self._changed(statement, values | {"scope_id": id_}) for (id_,) in scopes]
+
+    async def _changed(self, statement: Statement, values: Values) -> bool:
+        async with self._database.transaction() as transaction:
+            await transaction.fetch(sql.LOCK_MEANT, values)
+            return bool((await transaction.fetch(statement, values))[0][0])
 
     async def _told(self, statement: Statement, values: Values) -> bool:
         return bool((await self._database.fetch(statement, values))[0][0])

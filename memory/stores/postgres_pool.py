@@ -121,12 +121,19 @@ class Database:
                 except _ConnectionLost as exc:
                     raise StoreUnavailable(f"PostgreSQL closed the connection: {exc.__cause__}") from exc
 
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Transaction]:
+        """Open a transaction; it is undone when the block raises. Raises as `fetch` does, but tries nothing again."""
+        with _translated():
+            try:
+                async with self._connection() as connection, connection.transaction():
+                    yield Transaction(connection)
+            except _ConnectionLost as exc:
+                raise StoreUnavailable(f"PostgreSQL closed the connection: {exc.__cause__}") from exc
+
     async def _fetch(self, text: bytes, parameters: Sequence[object]) -> list[Row]:
         async with self._connection() as connection:
-            cursor = connection.cursor(binary=True)
-            await cursor.execute(text, parameters)
-            # Not `cursor.description`: it builds an object for each column, which costs as much as the decoding.
-            return await cursor.fetchall() if cursor.pgresult and cursor.pgresult.ntuples else []
+            return await _fetched(connection, text, parameters)
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Connection]:
@@ -138,6 +145,24 @@ class Database:
                 if connection.closed:
                     raise _ConnectionLost from exc
                 raise
+
+
+class Transaction:
+    """A transaction's statements, in their order."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def fetch(self, statement: Statement, values: Mapping[str, object] = _NOTHING) -> list[Row]:
+        """Run a statement and return its rows."""
+        return await _fetched(self._connection, statement.text, [values[name] for name in statement.names])
+
+
+async def _fetched(connection: Connection, text: bytes, parameters: Sequence[object]) -> list[Row]:
+    cursor = connection.cursor(binary=True)
+    await cursor.execute(text, parameters)
+    # Not `cursor.description`: it builds an object for each column, which costs as much as the decoding.
+    return await cursor.fetchall() if cursor.pgresult and cursor.pgresult.ntuples else []
 
 
 def _as_it_is(json: str | bytes) -> str | bytes:

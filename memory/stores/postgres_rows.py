@@ -8,7 +8,9 @@ from typing import Any
 import msgspec
 
 from memory.base import (
+    Corpus,
     Fact,
+    Hit,
     Ledger,
     Load,
     Loaded,
@@ -33,6 +35,8 @@ _PARTS: dict[str, msgspec.json.Decoder[Any]] = {
     "facts": msgspec.json.Decoder(tuple[Fact, ...]),
     "pinned": msgspec.json.Decoder(tuple[ProfileItem, ...]),
     "profile": msgspec.json.Decoder(tuple[ProfileItem, ...]),
+    "hits": msgspec.json.Decoder(tuple[Hit, ...]),
+    "corpus": msgspec.json.Decoder(tuple[Corpus, ...]),
     "carried": _MESSAGES,
 }
 _SPOKEN = ("window", "observed", "carried")  # newest first, with the account as a key's column
@@ -101,6 +105,9 @@ def load_values(load: Load, *, session_id: str | None = None, before_id: int | N
         "profile": load.profile,
         "person_id": owner.person_id,
         "namespace": owner.namespace,
+        "terms": list(load.terms),
+        "hits": load.hits,
+        "private": owner.chat_type == "private",
         "private_too": owner.chat_type == "private" or owner.private_in_group,
     }
 
@@ -150,6 +157,7 @@ def loaded(
             broken.append(name)
     window = parts.pop("window")
     summary = parts.pop("summary")
+    corpus = parts.pop("corpus", ())
     return Loaded(
         session_id=session_id,
         session_opened=opened,
@@ -157,6 +165,7 @@ def loaded(
         window=window[-load.page :] if load.page else (),
         more=len(window) > load.page,
         summary=summary[0] if summary else None,
+        corpus=corpus[0] if corpus else Corpus(),
         failed=tuple(broken),
         generation=generation,
         **parts,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from memory.base import ANSWERED_REACH
+from memory.stores.postgres_derived_sql import SOURCE_CHANGED
 from memory.stores.postgres_statement import Statement, statement
 from memory.stores.postgres_turn import MESSAGE
 
@@ -158,12 +159,14 @@ EDIT = statement(f"""WITH old AS (
 ), head AS (
   UPDATE scopes SET generation = generation + 1,
     title = CASE WHEN title_id IN (SELECT id FROM old) THEN %(title)s ELSE title END
-  WHERE id = %(scope_id)s)
+  WHERE id = %(scope_id)s
+), touched AS (SELECT scope_id, id, turn_id FROM old WHERE text <> %(text)s
+), {SOURCE_CHANGED}
 SELECT EXISTS (SELECT FROM old) OR EXISTS (SELECT FROM overheard)""")
 
 DELETE = statement(f"""WITH gone AS (
   UPDATE messages SET text = '', tokens = 0, quote = NULL, thinking = NULL, steps = '[]', deleted_ms = %(now_ms)s
-  WHERE {_MEANT} AND deleted_ms IS NULL RETURNING id
+  WHERE {_MEANT} AND deleted_ms IS NULL RETURNING scope_id, id, turn_id
 ), versions AS (
   UPDATE message_versions SET text = '', tokens = 0 WHERE scope_id = %(scope_id)s AND id IN (SELECT id FROM gone)
 ), quotes AS (
@@ -174,8 +177,13 @@ DELETE = statement(f"""WITH gone AS (
   UPDATE scopes SET generation = generation + 1,
     title = CASE WHEN title_id IN (SELECT id FROM gone) THEN '' ELSE title END,
     title_id = CASE WHEN title_id IN (SELECT id FROM gone) THEN NULL ELSE title_id END
-  WHERE id = %(scope_id)s)
+  WHERE id = %(scope_id)s
+), touched AS (SELECT * FROM gone
+), {SOURCE_CHANGED}
 SELECT EXISTS (SELECT FROM gone) OR EXISTS (SELECT FROM overheard)""")
+
+# Before EDIT and DELETE, in their transaction: what is being learned from the message has to stand before they look for it.
+LOCK_MEANT = statement(f"SELECT id FROM messages WHERE {_MEANT} AND deleted_ms IS NULL FOR UPDATE")
 
 END_SESSION = statement("""WITH head AS (
   UPDATE scopes SET session_id = NULL, session_first_id = NULL, session_last_ms = NULL

@@ -42,13 +42,26 @@ PARTS = {
   AND f.status = 'active' AND f.expires_ms > %(now_ms)s ORDER BY f.id""",
     "pinned": f"{_PROFILE} AND p.pinned ORDER BY p.id",
     "profile": f"{_PROFILE} AND NOT p.pinned ORDER BY p.id DESC LIMIT %(profile)s",
+    "hits": """SELECT json_build_array(f.scope_id, f.id, f.session_id, f."position", f.length,
+    json_object_agg(t.term, t.times)) AS row
+  FROM unnest(%(terms)s::bigint[]) AS asked (term)
+  CROSS JOIN LATERAL (SELECT t.term, t.times, t.scope_id, t.id FROM terms t JOIN fragments mine
+      ON mine.scope_id = t.scope_id AND mine.id = t.id
+    WHERE t.term = asked.term AND mine.person_id = %(person_id)s AND mine.namespace = %(namespace)s
+      AND (mine.scope_id = 0 OR mine.scope_id = %(scope_id)s OR %(private)s)
+      AND (mine.chat_type = 'group' OR %(private_too)s)
+    ORDER BY t.id DESC LIMIT %(hits)s) t
+  JOIN fragments f ON f.scope_id = t.scope_id AND f.id = t.id
+  WHERE f.person_id = %(person_id)s GROUP BY f.scope_id, f.id""",
+    "corpus": """SELECT json_build_object('fragments', c.fragments, 'length', c.length, 'generation', c.generation) AS row
+  FROM corpora c WHERE c.person_id = %(person_id)s AND c.namespace = %(namespace)s""",
     "carried": f"""SELECT {MESSAGE} AS row FROM messages m
   WHERE m.scope_id = here.carry_scope_id AND m.id BETWEEN (SELECT c.first_id {_LAST_SESSION}) AND here.carry_last_id
   AND m.session_id = (SELECT c.id {_LAST_SESSION}) ORDER BY m.id DESC LIMIT {CARRIED}""",
 }
 """What each part of `memory.base.Loaded` selects, given `here`: a JSON value a row."""
 
-PERSONAL = ("pinned", "profile")
+PERSONAL = ("pinned", "profile", "hits", "corpus")
 """The parts that need no scope."""
 
 # The scope and the session to read. `until_id`: the last id of an ended session, and of what stood before a turn's own rows.
@@ -122,10 +135,10 @@ _APPEND = f"""turn AS MATERIALIZED (
 
 _APPENDED = "head.lift, head.session_id, head.opened"
 
-_LEDGER = """INSERT INTO ledgers (turn_id, scope_id, created_ms, body)
-  SELECT %(ledger_turn_id)s, %(ledger_scope_id)s, %(ledger_ms)s, %(ledger)s FROM {source}
+_LEDGER = """INSERT INTO ledgers (turn_id, scope_id, created_ms, due_ms, body)
+  SELECT %(ledger_turn_id)s, %(ledger_scope_id)s, %(ledger_ms)s, %(ledger_ms)s, %(ledger)s FROM {source}
   ON CONFLICT (turn_id) DO UPDATE
-  SET scope_id = excluded.scope_id, created_ms = excluded.created_ms, body = excluded.body"""
+  SET scope_id = excluded.scope_id, created_ms = excluded.created_ms, due_ms = excluded.due_ms, body = excluded.body"""
 
 SAVE_LEDGER = statement(_LEDGER.format(source="(SELECT) one"))
 

@@ -27,7 +27,8 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from memory.base import Load, Loaded, Message, NewMessage, SessionRule, Store
+from memory.base import Load, Loaded, Message, NewMessage, SessionRule
+from memory.derived import FullStore
 from memory.errors import StoreUnavailable
 from memory.key import ConversationKey
 
@@ -67,7 +68,7 @@ class RedisCache:
 
     def __init__(
         self,
-        store: Store,
+        store: FullStore,
         url: str,
         *,
         ttl_s: float,
@@ -93,6 +94,7 @@ class RedisCache:
             )
         )
         # What touches no window goes straight through.
+        self.derived = store.derived
         self.open_scope = store.open_scope
         self.scope_in_place = store.scope_in_place
         self.alias_scope = store.alias_scope

@@ -40,6 +40,7 @@ from memory.ids import now_ms as wall_ms
 from memory.key import ConversationKey, Scope
 from memory.stores import sqlite_append, sqlite_edit, sqlite_file, sqlite_load, sqlite_scopes
 from memory.stores.rows import storable_struct
+from memory.stores.sqlite_derived import SqliteDerived
 from memory.stores.sqlite_file import Synchronous, Translated
 from memory.stores.sqlite_rows import FACTS, PROFILE, SUMMARIES, Struct, Table
 
@@ -79,6 +80,7 @@ class SqliteStore:
         self._synchronous: Synchronous = synchronous
         self._translated = Translated(self._path)
         self._open: sqlite3.Connection | None = None
+        self.derived = SqliteDerived(read=self._read, write=self._write, ids=ids)
 
     async def __aenter__(self) -> SqliteStore:
         if self._read_only:

@@ -26,7 +26,7 @@ _SESSION_OF = "SELECT session_id FROM messages WHERE scope_id = ? AND id = ?"
 _OPEN_SESSION = "INSERT INTO sessions (id, scope_id, first_id, started_ms) VALUES (?, ?, ?, ?)"
 _END_SESSION = "UPDATE sessions SET ended_ms = ?, last_id = ? WHERE id = ?"
 _LENGTHEN_SESSION = "UPDATE sessions SET last_id = ? WHERE id = ?"
-_SAVE_LEDGER = "INSERT OR REPLACE INTO ledgers (turn_id, scope_id, created_ms, body) VALUES (?, ?, ?, ?)"
+_SAVE_LEDGER = "INSERT OR REPLACE INTO ledgers (turn_id, scope_id, created_ms, due_ms, body) VALUES (?, ?, ?, ?, ?)"
 
 
 @dataclass(slots=True)
@@ -91,8 +91,9 @@ def save_head(db: sqlite3.Connection, scope_id: int, head: Head) -> None:
 
 
 def save_ledger(db: sqlite3.Connection, ledger: Ledger) -> None:
-    """Store or replace the turn's ledger."""
-    db.execute(_SAVE_LEDGER, (ledger.turn_id, ledger.scope_id, ledger.now_ms, msgspec.json.encode(ledger)))
+    """Store or replace the turn's ledger, due to be learned from."""
+    of = (ledger.turn_id, ledger.scope_id, ledger.now_ms, ledger.now_ms)
+    db.execute(_SAVE_LEDGER, (*of, msgspec.json.encode(ledger)))
 
 
 def end_active_session(db: sqlite3.Connection, head: Head, *, now_ms: int) -> None:

@@ -16,6 +16,7 @@ from memory.ids import Ids
 from memory.key import ConversationKey
 from memory.stores.rows import storable, storable_or_none, title_of
 from memory.stores.sqlite_append import known_head, save_head
+from memory.stores.sqlite_derived import source_changed
 from memory.stores.sqlite_rows import MESSAGES, OBSERVED, read_messages
 
 # The platform knows no agents: a message is looked for in all scopes of its place, a private one's being one person's.
@@ -93,6 +94,7 @@ def _edit(db: sqlite3.Connection, new: dict[str, Any]) -> bool:
             db.execute(_KEEP_VERSION, new | {"id": id_})
             db.execute(_CHANGE, new | {"id": id_})
             db.execute(_RETITLE, new | {"id": id_, "title": title_of(text)})
+            source_changed(db, new["scope"], id_, now_ms=new["now"])
     db.execute(_REQUOTE, new)
     observed = db.execute(_HAS_OBSERVED, new).fetchone()
     db.execute(_EDIT_OBSERVED, new)
@@ -112,6 +114,7 @@ def _delete(db: sqlite3.Connection, gone: dict[str, Any]) -> bool:
     for id_, _ in live:
         for statement in (_DELETE, _EMPTY_VERSIONS, _UNTITLE):
             db.execute(statement, gone | {"id": id_})
+        source_changed(db, gone["scope"], id_, now_ms=gone["now"])
     db.execute(_UNQUOTE, gone)
     observed = db.execute(_DELETE_OBSERVED, gone).rowcount
     return bool(live or observed)

@@ -9,7 +9,8 @@ import sqlite3
 from collections.abc import Callable
 from typing import TypeVar
 
-from memory.base import Fact, Load, Loaded, Message, Observed, Owner, ProfileItem, Summary
+from memory.base import Corpus, Fact, Load, Loaded, Message, Observed, Owner, ProfileItem, Summary
+from memory.stores import sqlite_derived
 from memory.stores.sqlite_append import Appended, Head, read_head
 from memory.stores.sqlite_rows import FACTS, MESSAGES, OBSERVED, PROFILE, SUMMARIES, read_messages, read_observed
 
@@ -72,6 +73,8 @@ def load(
         facts=part("facts", (), lambda: _facts(db, owner, session_id, now_ms=now_ms)),
         pinned=part("pinned", (), lambda: _profile(db, owner, now_ms=now_ms, pinned=True, limit=-1)[::-1]),
         profile=part("profile", (), lambda: _profile(db, owner, now_ms=now_ms, pinned=False, limit=wish.profile)),
+        hits=part("hits", (), lambda: sqlite_derived.hits(db, wish)),
+        corpus=part("corpus", Corpus(), lambda: sqlite_derived.corpus(db, owner)),
         carried=part("carried", (), lambda: _carried(db, head)),
         failed=tuple(failed),
     )

@@ -94,10 +94,19 @@ def owner(scope_id: int, **fields: Any) -> Owner:
 
 
 def wish(
-    scope_id: int, *, now_ms: int = NOW, page: int = 40, observed: int = 0, profile: int = 50, **fields: Any
+    scope_id: int,
+    *,
+    now_ms: int = NOW,
+    page: int = 40,
+    observed: int = 0,
+    profile: int = 50,
+    terms: tuple[int, ...] = (),
+    **fields: Any,
 ) -> Load:
     """Return a wish for everything of `owner(scope_id, **fields)`."""
-    return Load(owner=owner(scope_id, **fields), now_ms=now_ms, page=page, observed=observed, profile=profile)
+    return Load(
+        owner=owner(scope_id, **fields), now_ms=now_ms, page=page, observed=observed, profile=profile, terms=terms
+    )
 
 
 async def opened(store: Store, *, mode: ScopeMode = "conversation", **parts: Any) -> ScopeRow:

@@ -446,4 +446,6 @@ def _literal(value: object) -> str:
         return "NULL"
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
+    if isinstance(value, list):
+        return f"'{{{', '.join(map(str, value))}}}'"
     return str(value).lower()

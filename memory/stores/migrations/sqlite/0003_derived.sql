@@ -12,9 +12,6 @@ CREATE TABLE learners (
   until_ms INTEGER NOT NULL
 ) STRICT;
 
--- Set when a covered message was edited or deleted: such a summary is not loaded.
-ALTER TABLE summaries ADD COLUMN stale INTEGER NOT NULL DEFAULT 0;
-
 -- Where an item was said: with source_ids the messages it came from; 0: a person or an admin wrote it.
 ALTER TABLE profile_items ADD COLUMN scope_id INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE profile_items ADD COLUMN value TEXT NOT NULL DEFAULT '';

@@ -1,0 +1,225 @@
+"""What memory makes of messages, on PostgreSQL: `memory.derived.Derived` beside `PostgresStore`, on its connections.
+
+Nothing here is on the answer path: what changes several tables is a transaction of plain statements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from memory.base import Fact, Ledger, Message, Owner, ProfileItem, Summary
+from memory.derived import LIMIT_TURNS, Covered, Due, Fragment, Learned, Material
+from memory.ids import Ids
+from memory.stores import postgres_derived_sql as sql
+from memory.stores.postgres_pool import Database, Transaction
+from memory.stores.postgres_rows import messages_in, put_value
+
+_LEDGER = msgspec.json.Decoder(Ledger)
+_FACTS = msgspec.json.Decoder(tuple[Fact, ...])
+_ITEMS = msgspec.json.Decoder(tuple[ProfileItem, ...])
+_SUMMARY = msgspec.json.Decoder(Summary)
+
+_encode = msgspec.json.Encoder().encode
+
+
+class PostgresDerived:
+    """See `memory.derived.Derived`."""
+
+    def __init__(self, database: Database, *, ids: Ids) -> None:
+        self._database = database
+        self._ids = ids
+
+    async def claim(self, *, owner: str, now_ms: int, lease_ms: int, limit: int) -> tuple[Due, ...]:
+        values = {"owner": owner, "now_ms": now_ms, "until_ms": now_ms + lease_ms, "limit": limit}
+        rows = await self._database.fetch(sql.CLAIM, values)
+        return tuple(Due(ledger=_LEDGER.decode(body), tries=tries) for body, tries in rows)
+
+    async def release(self, scope_id: int, *, owner: str) -> None:
+        await self._database.fetch(sql.RELEASE, {"scope_id": scope_id, "owner": owner})
+
+    async def put_off(self, turn_id: int, *, due_ms: int) -> None:
+        await self._database.fetch(sql.PUT_OFF, {"turn_id": turn_id, "due_ms": due_ms})
+
+    async def next_due(self) -> int | None:
+        ((due_ms,),) = await self._database.fetch(sql.NEXT_DUE)
+        return None if due_ms is None else int(due_ms)
+
+    async def material(self, ledger: Ledger, *, namespace: str) -> Material:
+        turn = {"scope_id": ledger.scope_id, "turn_id": ledger.turn_id}
+        ((said,),) = await self._database.fetch(sql.OF_TURN, turn)
+        messages = messages_in(said)
+        before = await self._before(messages[0]) if messages else None
+        person_id = await self._living(ledger.person_id)
+        facts: tuple[Fact, ...] = ()
+        items: tuple[ProfileItem, ...] = ()
+        if person_id is not None:
+            of = {
+                "scope_id": ledger.scope_id,
+                "session_id": ledger.session_id,
+                "person_id": person_id,
+                "namespace": namespace,
+                "now_ms": ledger.now_ms,
+            }
+            facts, items = _facts_and_items((await self._database.fetch(sql.MATERIAL, of))[0])
+        return Material(person_id=person_id, messages=messages, before=before, facts=facts, items=items)
+
+    async def _before(self, message: Message) -> Message | None:
+        place = {"scope_id": message.scope_id, "before_id": message.id, "session_id": message.session_id}
+        ((column,),) = await self._database.fetch(sql.BEFORE, place)
+        return next((row for row in messages_in(column) if row.role == "assistant"), None)
+
+    async def _living(self, person_id: int | None) -> int | None:
+        if person_id is None:
+            return None
+        rows = await self._database.fetch(sql.PERSON, {"person_id": person_id})
+        return person_id if rows else None
+
+    async def settle(self, learned: Learned) -> bool:
+        ledger, person_id = learned.ledger, learned.person_id
+        ids = [id_ for id_, _ in learned.versions]
+        async with self._database.transaction() as transaction:
+            said = {
+                "scope_id": ledger.scope_id,
+                "ids": ids,
+                "versions": [version for _, version in learned.versions],
+            }
+            ((unchanged,),) = await transaction.fetch(sql.UNCHANGED, said)
+            if unchanged < len(set(ids)):
+                return False
+            if person_id is not None and not await transaction.fetch(sql.NOT_ERASED, {"person_id": person_id}):
+                return False
+            done = {"ledger": _encode(ledger), "turn_id": ledger.turn_id}
+            if not await transaction.fetch(sql.DONE, done):
+                return False
+            if person_id is not None:
+                await transaction.fetch(sql.FORGET_SOURCES, {"scope_id": ledger.scope_id, "ids": ids})
+                await self._write(transaction, learned, person_id)
+            return True
+
+    async def _write(self, transaction: Transaction, learned: Learned, person_id: int) -> None:
+        ledger = learned.ledger
+        for status, facts, items in (
+            ("superseded", learned.superseded_facts, learned.superseded_items),
+            ("retracted", learned.retracted_facts, learned.retracted_items),
+        ):
+            of = {"status": status, "person_id": person_id, "now_ms": ledger.now_ms}
+            if facts:
+                await transaction.fetch(sql.END_FACTS, of | {"ids": list(facts)})
+            if items:
+                await transaction.fetch(sql.END_ITEMS, of | {"ids": list(items)})
+                dropped = {"scope_ids": [0] * len(items), "ids": list(items)}
+                await transaction.fetch(sql.DROP_FRAGMENTS, dropped)
+        session = {
+            "scope_id": ledger.scope_id,
+            "session_id": ledger.session_id,
+            "person_id": person_id,
+            "now_ms": ledger.now_ms,
+            "until_ms": learned.facts_until_ms,
+        }
+        await transaction.fetch(sql.SLIDE, session)
+        if learned.facts:
+            rows = [msgspec.structs.replace(fact, id=self._ids.next()) for fact in learned.facts]
+            await transaction.fetch(sql.ADD_FACTS, {"rows": put_value(rows)})
+        new = [msgspec.structs.replace(item, id=self._ids.next()) for item in learned.items]
+        if new:
+            await transaction.fetch(sql.ADD_ITEMS, {"rows": put_value(new)})
+        await self._index(transaction, learned, person_id, new)
+
+    async def _index(
+        self, transaction: Transaction, learned: Learned, person_id: int, items: Sequence[ProfileItem]
+    ) -> None:
+        turn = {"scope_id": learned.ledger.scope_id, "turn_id": learned.ledger.turn_id}
+        ((column,),) = await transaction.fetch(sql.OF_TURN, turn)
+        said = {row.id: row for row in messages_in(column)}
+        for fragment in sorted(learned.fragments, key=lambda one: one.id):
+            row = said[fragment.id]
+            place = {"scope_id": fragment.scope_id, "session_id": row.session_id}
+            ((position,),) = await transaction.fetch(sql.POSITION, place)
+            where = {"chat_type": row.chat_type, "session_id": row.session_id, "position": position}
+            await _add(transaction, fragment, where | {"person_id": person_id, "namespace": learned.namespace})
+        for item, terms in zip(items, learned.item_terms, strict=True):
+            fragment = Fragment(scope_id=0, id=item.id, terms=terms)
+            where = {"chat_type": item.chat_type, "session_id": "", "position": -1}
+            await _add(transaction, fragment, where | {"person_id": person_id, "namespace": item.namespace})
+
+    async def covered(self, scope_id: int, session_id: str) -> Covered:
+        ((summary, turns, tokens),) = await self._database.fetch(
+            sql.COVERED, {"scope_id": scope_id, "session_id": session_id}
+        )
+        newest = None if summary is None else _SUMMARY.decode(summary)
+        return Covered(summary=newest, turns=min(turns, LIMIT_TURNS), tokens=tokens)
+
+    async def stretch(self, scope_id: int, session_id: str, *, after_id: int, limit: int) -> tuple[Message, ...]:
+        values = {"scope_id": scope_id, "session_id": session_id, "after_id": after_id, "limit": limit}
+        ((column,),) = await self._database.fetch(sql.STRETCH, values)
+        return messages_in(column)
+
+    async def put_summary(
+        self, summary: Summary, *, replaces: int | None, versions: Sequence[tuple[int, int]], owner: str, now_ms: int
+    ) -> bool:
+        place = {"scope_id": summary.scope_id, "session_id": summary.session_id}
+        holder = {"replaces": replaces, "owner": owner, "now_ms": now_ms}
+        ids = [id_ for id_, _ in versions]
+        async with self._database.transaction() as transaction:
+            if await transaction.fetch(sql.HOLDS, place | holder) != [(True,)]:
+                return False
+            said = {
+                "scope_id": summary.scope_id,
+                "ids": ids,
+                "versions": [version for _, version in versions],
+            }
+            ((unchanged,),) = await transaction.fetch(sql.UNCHANGED, said)
+            if unchanged < len(set(ids)):
+                return False
+            await transaction.fetch(sql.ADD_SUMMARY, {"rows": put_value([summary])})
+            return True
+
+    async def fragments(self, owner: Owner, wanted: Sequence[tuple[int, int]]) -> tuple[Message, ...]:
+        private = owner.chat_type == "private"
+        values = {
+            "scope_ids": [scope_id for scope_id, _ in wanted],
+            "ids": [id_ for _, id_ in wanted],
+            "person_id": owner.person_id,
+            "namespace": owner.namespace,
+            "scope_id": owner.scope_id,
+            "private": private,
+            "private_too": private or owner.private_in_group,
+        }
+        ((column,),) = await self._database.fetch(sql.FRAGMENTS, values)
+        return messages_in(column)
+
+    async def known(self, person_id: int, *, now_ms: int) -> tuple[tuple[ProfileItem, ...], tuple[Fact, ...]]:
+        rows = await self._database.fetch(sql.KNOWN, {"person_id": person_id, "now_ms": now_ms})
+        facts, items = _facts_and_items(rows[0])
+        return items, facts
+
+    async def retract(self, person_id: int, *, items: Sequence[int], facts: Sequence[int], now_ms: int) -> int:
+        of = {"person_id": person_id, "now_ms": now_ms}
+        async with self._database.transaction() as transaction:
+            ((ended_facts,),) = await transaction.fetch(sql.FORGET_FACTS, of | {"ids": list(facts)})
+            ((ended_items,),) = await transaction.fetch(sql.FORGET_ITEMS, of | {"ids": list(items)})
+        return int(ended_facts) + int(ended_items)
+
+
+def _facts_and_items(row: tuple[Any, ...]) -> tuple[tuple[Fact, ...], tuple[ProfileItem, ...]]:
+    facts, items = row
+    return (
+        () if facts is None else _FACTS.decode(facts),
+        () if items is None else _ITEMS.decode(items),
+    )
+
+
+async def _add(transaction: Transaction, fragment: Fragment, where: dict[str, object]) -> None:
+    if not fragment.terms:
+        return
+    values = where | {
+        "scope_id": fragment.scope_id,
+        "id": fragment.id,
+        "length": sum(times for _, times in fragment.terms),
+        "terms": [term for term, _ in fragment.terms],
+        "times": [times for _, times in fragment.terms],
+    }
+    await transaction.fetch(sql.ADD_FRAGMENT, values)

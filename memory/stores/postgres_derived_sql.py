@@ -1,0 +1,161 @@
+"""The statements of what memory makes of messages on PostgreSQL. Text only; `postgres_derived.py` runs them."""
+
+from __future__ import annotations
+
+from memory.base import Fact, ProfileItem, Summary
+from memory.derived import LIMIT_TURNS
+from memory.stores.postgres_statement import statement
+from memory.stores.postgres_turn import MESSAGE
+
+# --- the queue ---
+
+_OLDEST = """NOT EXISTS (SELECT FROM ledgers older
+    WHERE older.scope_id = l.scope_id AND older.turn_id < l.turn_id AND older.due_ms IS NOT NULL)"""
+
+# Of two that claim one scope at a moment the second finds the first one's row, and gets nothing.
+CLAIM = statement(f"""WITH oldest AS (
+  SELECT l.scope_id, l.turn_id, l.body, l.tries FROM ledgers l
+  WHERE l.due_ms <= %(now_ms)s AND l.due_ms IS NOT NULL AND {_OLDEST}
+    AND NOT EXISTS (SELECT FROM learners h WHERE h.scope_id = l.scope_id AND h.until_ms > %(now_ms)s)
+  ORDER BY l.turn_id LIMIT %(limit)s
+), held AS (
+  INSERT INTO learners AS h (scope_id, owner, until_ms) SELECT scope_id, %(owner)s, %(until_ms)s FROM oldest ORDER BY scope_id
+  ON CONFLICT (scope_id) DO UPDATE SET owner = excluded.owner, until_ms = excluded.until_ms WHERE h.until_ms <= %(now_ms)s
+  RETURNING scope_id)
+SELECT oldest.body, oldest.tries FROM oldest JOIN held USING (scope_id) ORDER BY oldest.turn_id""")
+RELEASE = statement("DELETE FROM learners WHERE scope_id = %(scope_id)s AND owner = %(owner)s")
+PUT_OFF = statement(
+    "UPDATE ledgers SET due_ms = %(due_ms)s, tries = tries + 1 WHERE turn_id = %(turn_id)s AND due_ms IS NOT NULL"
+)
+NEXT_DUE = statement(f"""SELECT min(greatest(l.due_ms, (SELECT until_ms FROM learners h WHERE h.scope_id = l.scope_id)))
+  FROM ledgers l WHERE l.due_ms IS NOT NULL AND {_OLDEST}""")
+
+# --- what a turn is learned from ---
+
+PERSON = statement("SELECT id FROM persons WHERE id = %(person_id)s AND erased_ms IS NULL")
+OF_TURN = statement(f"""SELECT json_agg(w.row) FROM (SELECT {MESSAGE} AS row FROM messages m
+  WHERE m.scope_id = %(scope_id)s AND m.turn_id = %(turn_id)s ORDER BY m.id + 0 DESC) w""")
+BEFORE = statement(f"""SELECT json_agg(w.row) FROM (SELECT {MESSAGE} AS row FROM messages m
+  WHERE m.scope_id = %(scope_id)s AND m.id < %(before_id)s AND m.session_id = %(session_id)s ORDER BY m.id DESC LIMIT 1) w""")
+_LIVE_FACTS = "f.person_id = %(person_id)s AND f.status = 'active' AND f.expires_ms > %(now_ms)s"
+_LIVE_ITEMS = """p.person_id = %(person_id)s AND p.status = 'active'
+  AND (p.valid_to_ms IS NULL OR p.valid_to_ms > %(now_ms)s)"""
+MATERIAL = statement(f"""SELECT
+  (SELECT json_agg(to_json(f) ORDER BY f.id) FROM facts f
+    WHERE f.scope_id = %(scope_id)s AND f.session_id = %(session_id)s AND {_LIVE_FACTS}),
+  (SELECT json_agg(to_json(p) ORDER BY p.id) FROM profile_items p WHERE p.namespace = %(namespace)s AND {_LIVE_ITEMS})""")
+KNOWN = statement(f"""SELECT
+  (SELECT json_agg(to_json(f) ORDER BY f.id) FROM facts f WHERE {_LIVE_FACTS}),
+  (SELECT json_agg(to_json(p) ORDER BY p.id) FROM profile_items p WHERE {_LIVE_ITEMS})""")
+
+# --- what was learned ---
+
+# The rows stay locked: an edit waits until what was learned stands, and then takes it along.
+UNCHANGED = statement("""SELECT count(*) FROM (SELECT FROM messages m
+  JOIN unnest(%(ids)s::bigint[], %(versions)s::bigint[]) AS a (id, version) ON m.id = a.id AND m.version = a.version
+  WHERE m.scope_id = %(scope_id)s AND m.deleted_ms IS NULL FOR SHARE OF m) same""")
+NOT_ERASED = statement("SELECT id FROM persons WHERE id = %(person_id)s AND erased_ms IS NULL FOR SHARE")
+DONE = statement("""UPDATE ledgers SET due_ms = NULL, body = %(ledger)s WHERE turn_id = %(turn_id)s AND due_ms IS NOT NULL
+  RETURNING turn_id""")
+END_FACTS = statement("""UPDATE facts SET status = %(status)s, expires_ms = least(expires_ms, %(now_ms)s)
+  WHERE id = ANY(%(ids)s::bigint[]) AND person_id = %(person_id)s AND status = 'active'""")
+END_ITEMS = statement("""UPDATE profile_items SET status = %(status)s, valid_to_ms = %(now_ms)s
+  WHERE id = ANY(%(ids)s::bigint[]) AND person_id = %(person_id)s AND status = 'active'""")
+SLIDE = statement("""UPDATE facts SET expires_ms = greatest(expires_ms, %(until_ms)s)
+  WHERE scope_id = %(scope_id)s AND session_id = %(session_id)s AND person_id = %(person_id)s AND status = 'active'
+  AND expires_ms > %(now_ms)s""")
+
+
+def _insert(table: str, columns: tuple[str, ...]) -> str:
+    names = ", ".join(columns)
+    return f"INSERT INTO {table} ({names}) SELECT {names} FROM json_populate_recordset(NULL::{table}, %(rows)s)"
+
+
+ADD_FACTS = statement(_insert("facts", Fact.__struct_fields__))
+ADD_ITEMS = statement(_insert("profile_items", ProfileItem.__struct_fields__))
+
+# --- the index of recall ---
+
+POSITION = statement("""SELECT coalesce(max("position") + 1, 0) FROM fragments
+  WHERE scope_id = %(scope_id)s AND session_id = %(session_id)s""")
+ADD_FRAGMENT = statement("""WITH fresh AS (
+  INSERT INTO fragments (scope_id, id, person_id, namespace, chat_type, session_id, "position", length, terms)
+  VALUES (%(scope_id)s, %(id)s, %(person_id)s, %(namespace)s, %(chat_type)s, %(session_id)s, %(position)s, %(length)s,
+    %(terms)s::bigint[])
+  ON CONFLICT DO NOTHING RETURNING id
+), added AS (
+  INSERT INTO terms (term, id, scope_id, times)
+  SELECT t.term, %(id)s, %(scope_id)s, t.times FROM fresh, unnest(%(terms)s::bigint[], %(times)s::bigint[]) AS t (term, times)
+)
+INSERT INTO corpora AS c (person_id, namespace, fragments, length, generation)
+SELECT %(person_id)s, %(namespace)s, 1, %(length)s, 1 FROM fresh
+ON CONFLICT (person_id, namespace) DO UPDATE SET fragments = c.fragments + 1, length = c.length + excluded.length,
+  generation = c.generation + 1""")
+
+# Follows a table `dropped (scope_id, id)`.
+DROPPED = """index_gone AS (
+  DELETE FROM fragments f USING dropped d WHERE f.scope_id = d.scope_id AND f.id = d.id
+  RETURNING f.scope_id, f.id, f.person_id, f.namespace, f.length, f.terms
+), terms_gone AS (
+  DELETE FROM terms t USING (SELECT g.scope_id, g.id, unnest(g.terms) AS term FROM index_gone g) x
+  WHERE t.term = x.term AND t.id = x.id AND t.scope_id = x.scope_id
+), counted AS (
+  UPDATE corpora c SET fragments = c.fragments - g.fragments, length = c.length - g.length, generation = c.generation + 1
+  FROM (SELECT person_id, namespace, count(*) AS fragments, sum(length) AS length FROM index_gone
+    GROUP BY person_id, namespace) g
+  WHERE c.person_id = g.person_id AND c.namespace = g.namespace)"""
+DROP_FRAGMENTS = statement(f"""WITH dropped AS (
+  SELECT * FROM unnest(%(scope_ids)s::bigint[], %(ids)s::bigint[]) AS d (scope_id, id)
+), {DROPPED} SELECT count(*) FROM index_gone""")
+
+# Follow a table `touched (scope_id, id, turn_id)` of messages: what came from them is deleted.
+_TAKEN_ALONG = f"""facts_gone AS (
+  DELETE FROM facts f USING touched t WHERE f.scope_id = t.scope_id AND t.id = ANY(f.source_ids)
+), items_gone AS (
+  DELETE FROM profile_items p USING touched t
+  WHERE p.scope_id = t.scope_id AND p.scope_id <> 0 AND t.id = ANY(p.source_ids) RETURNING p.id
+), dropped AS (
+  SELECT scope_id, id FROM touched UNION SELECT 0, id FROM items_gone
+), {DROPPED}"""
+SOURCE_CHANGED = f"""summaries_gone AS (
+  DELETE FROM summaries s USING touched t WHERE s.scope_id = t.scope_id AND t.id BETWEEN s.first_id AND s.last_id
+), again AS (
+  UPDATE ledgers l SET due_ms = %(now_ms)s, tries = 0 FROM touched t WHERE l.turn_id = t.turn_id
+), {_TAKEN_ALONG}"""
+FORGET_SOURCES = statement(f"""WITH touched AS (
+  SELECT %(scope_id)s::bigint AS scope_id, id FROM unnest(%(ids)s::bigint[]) AS s (id)
+), {_TAKEN_ALONG} SELECT count(*) FROM index_gone""")
+
+# --- summaries ---
+
+COVERED = statement(f"""WITH newest AS (SELECT s.* FROM summaries s
+  WHERE s.scope_id = %(scope_id)s AND s.session_id = %(session_id)s ORDER BY s.id DESC LIMIT 1)
+SELECT (SELECT to_json(newest) FROM newest), count(DISTINCT m.turn_id), coalesce(sum(m.tokens), 0)::bigint FROM (
+  SELECT turn_id, tokens FROM messages WHERE scope_id = %(scope_id)s AND session_id = %(session_id)s
+    AND id > coalesce((SELECT last_id FROM newest), 0) AND deleted_ms IS NULL ORDER BY id LIMIT {2 * LIMIT_TURNS}) m""")
+STRETCH = statement(f"""SELECT json_agg(w.row ORDER BY w.id DESC) FROM (SELECT {MESSAGE} AS row, m.id FROM messages m
+  WHERE m.scope_id = %(scope_id)s AND m.id > %(after_id)s AND m.session_id = %(session_id)s ORDER BY m.id LIMIT %(limit)s) w""")
+HOLDS = statement("""SELECT (SELECT max(s.id) FROM summaries s WHERE s.scope_id = %(scope_id)s
+    AND s.session_id = %(session_id)s) IS NOT DISTINCT FROM %(replaces)s::bigint
+  FROM learners WHERE scope_id = %(scope_id)s AND owner = %(owner)s AND until_ms > %(now_ms)s FOR UPDATE""")
+ADD_SUMMARY = statement(_insert("summaries", Summary.__struct_fields__))
+
+# --- what a person is shown ---
+
+FRAGMENTS = statement(f"""SELECT json_agg(w.row ORDER BY w.created_ms DESC, w.id DESC) FROM (
+  SELECT DISTINCT ON (m.scope_id, m.id) {MESSAGE} AS row, m.created_ms, m.id
+  FROM unnest(%(scope_ids)s::bigint[], %(ids)s::bigint[]) AS asked (scope_id, id)
+  JOIN fragments f ON f.scope_id = asked.scope_id AND f.id = asked.id
+  JOIN fragments near ON near.scope_id = f.scope_id AND near.session_id = f.session_id
+    AND near."position" BETWEEN f."position" - 2 AND f."position" + 2
+  JOIN messages m ON m.scope_id = near.scope_id AND m.id = near.id
+  WHERE f.person_id = %(person_id)s AND f.namespace = %(namespace)s
+    AND near.person_id = %(person_id)s AND near.namespace = %(namespace)s AND m.deleted_ms IS NULL
+    AND (f.scope_id = %(scope_id)s OR %(private)s) AND (f.chat_type = 'group' OR %(private_too)s)) w""")
+FORGET_FACTS = statement("""WITH gone AS (UPDATE facts SET status = 'retracted', value = ''
+  WHERE id = ANY(%(ids)s::bigint[]) AND person_id = %(person_id)s AND status = 'active' RETURNING id)
+SELECT count(*) FROM gone""")
+FORGET_ITEMS = statement(f"""WITH gone AS (
+  UPDATE profile_items SET status = 'retracted', valid_to_ms = %(now_ms)s, text = '', value = ''
+  WHERE id = ANY(%(ids)s::bigint[]) AND person_id = %(person_id)s AND status = 'active' RETURNING id
+), dropped AS (SELECT 0::bigint AS scope_id, id FROM gone), {DROPPED} SELECT count(*) FROM gone""")

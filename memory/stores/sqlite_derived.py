@@ -1,0 +1,404 @@
+"""What memory makes of messages, on SQLite: the queue of that work, what came of it, and the index that recall searches.
+
+Runs on an open connection; what writes, inside a write transaction. `SqliteDerived` at the end is what others call.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import struct
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from memory.base import Corpus, Fact, Hit, Ledger, Load, Message, Owner, ProfileItem, Summary
+from memory.derived import LIMIT_TURNS, Covered, Due, Fragment, Learned, Material
+from memory.ids import Ids
+from memory.stores.rows import storable_struct
+from memory.stores.sqlite_rows import FACTS, MESSAGES, PROFILE, SUMMARIES, read_messages
+
+Result = TypeVar("Result")
+
+_decode_ledger = msgspec.json.Decoder(Ledger).decode
+
+# --- the queue ---
+
+_OLDEST = """NOT EXISTS (SELECT 1 FROM ledgers AS older INDEXED BY ledgers_due
+    WHERE older.scope_id = l.scope_id AND older.turn_id < l.turn_id AND older.due_ms IS NOT NULL)"""
+_DUE = f"""SELECT l.body, l.tries FROM ledgers AS l INDEXED BY ledgers_due WHERE l.due_ms <= :now AND {_OLDEST}
+  AND NOT EXISTS (SELECT 1 FROM learners WHERE scope_id = l.scope_id AND until_ms > :now)
+  ORDER BY l.turn_id LIMIT :limit"""
+_HOLD = "INSERT OR REPLACE INTO learners (scope_id, owner, until_ms) VALUES (?, ?, ?)"
+_RELEASE = "DELETE FROM learners WHERE scope_id = ? AND owner = ?"
+_PUT_OFF = "UPDATE ledgers SET due_ms = ?, tries = tries + 1 WHERE turn_id = ? AND due_ms IS NOT NULL"
+_NEXT = f"""SELECT min(max(l.due_ms, coalesce((SELECT until_ms FROM learners WHERE scope_id = l.scope_id), 0)))
+  FROM ledgers AS l INDEXED BY ledgers_due WHERE l.due_ms IS NOT NULL AND {_OLDEST}"""
+
+
+def claim(db: sqlite3.Connection, *, owner: str, now_ms: int, lease_ms: int, limit: int) -> tuple[Due, ...]:
+    """Do what `Derived.claim` promises; the caller commits."""
+    rows = db.execute(_DUE, {"now": now_ms, "limit": limit}).fetchall()
+    due = tuple(Due(ledger=_decode_ledger(body), tries=tries) for body, tries in rows)
+    db.executemany(_HOLD, [(turn.ledger.scope_id, owner, now_ms + lease_ms) for turn in due])
+    return due
+
+
+# --- what a turn is learned from ---
+
+_ERASED = "SELECT erased_ms IS NOT NULL FROM persons WHERE id = ?"
+_OF_TURN = (
+    f"SELECT {MESSAGES.select} FROM messages INDEXED BY messages_turn WHERE scope_id = ? AND turn_id = ? ORDER BY id"
+)
+_BEFORE = f"""SELECT {MESSAGES.select} FROM messages
+  WHERE scope_id = ? AND id < ? AND session_id = ? ORDER BY id DESC LIMIT 1"""
+_LIVE_FACTS = f"""SELECT {FACTS.select} FROM facts
+  WHERE scope_id = ? AND session_id = ? AND person_id = ? AND status = 'active' AND expires_ms > ? ORDER BY id"""
+_LIVE_ITEMS = f"""SELECT {PROFILE.select} FROM profile_items
+  WHERE person_id = ? AND namespace = ? AND status = 'active' AND coalesce(valid_to_ms > ?, TRUE) ORDER BY id"""
+
+
+def known_person(db: sqlite3.Connection, person_id: int | None) -> int | None:
+    """Return the person if there is one and nobody erased them."""
+    if person_id is None:
+        return None
+    row = db.execute(_ERASED, (person_id,)).fetchone()
+    return None if row is None or row[0] else person_id
+
+
+def material(db: sqlite3.Connection, ledger: Ledger, *, namespace: str) -> Material:
+    """Do what `Derived.material` promises."""
+    messages = read_messages(db.execute(_OF_TURN, (ledger.scope_id, ledger.turn_id)))
+    before = None
+    if messages:
+        found = read_messages(db.execute(_BEFORE, (ledger.scope_id, messages[0].id, messages[0].session_id)))
+        before = found[0] if found and found[0].role == "assistant" else None
+    person_id = known_person(db, ledger.person_id)
+    facts: list[Fact] = []
+    items: list[ProfileItem] = []
+    if person_id is not None:
+        of = (ledger.scope_id, ledger.session_id, person_id, ledger.now_ms)
+        facts = FACTS.structs(db.execute(_LIVE_FACTS, of))
+        items = PROFILE.structs(db.execute(_LIVE_ITEMS, (person_id, namespace, ledger.now_ms)))
+    return Material(
+        person_id=person_id, messages=tuple(messages), before=before, facts=tuple(facts), items=tuple(items)
+    )
+
+
+# --- what was learned ---
+
+_VERSION = "SELECT version FROM messages WHERE scope_id = ? AND id = ? AND deleted_ms IS NULL"
+_DONE = "UPDATE ledgers SET due_ms = NULL, body = ? WHERE turn_id = ? AND due_ms IS NOT NULL"
+_END_FACT = (
+    "UPDATE facts SET status = ?, expires_ms = min(expires_ms, ?) WHERE id = ? AND person_id = ? AND status = 'active'"
+)
+_END_ITEM = "UPDATE profile_items SET status = ?, valid_to_ms = ? WHERE id = ? AND person_id = ? AND status = 'active'"
+_SLIDE = """UPDATE facts SET expires_ms = max(expires_ms, ?)
+  WHERE scope_id = ? AND session_id = ? AND person_id = ? AND status = 'active' AND expires_ms > ?"""
+
+
+def settle(db: sqlite3.Connection, learned: Learned, *, ids: Ids) -> bool:
+    """Do what `Derived.settle` promises; the caller commits."""
+    ledger, person_id = learned.ledger, learned.person_id
+    if any(_is_another(db, ledger.scope_id, id_, version) for id_, version in learned.versions):
+        return False
+    if person_id is not None and known_person(db, person_id) is None:
+        return False
+    if not db.execute(_DONE, (msgspec.json.encode(ledger), ledger.turn_id)).rowcount:
+        return False
+    if person_id is not None:
+        for id_, _ in learned.versions:
+            _take_along(db, ledger.scope_id, id_)
+        _end(db, learned, person_id)
+        slide = (learned.facts_until_ms, ledger.scope_id, ledger.session_id, person_id, ledger.now_ms)
+        db.execute(_SLIDE, slide)
+        facts = [msgspec.structs.replace(storable_struct(fact), id=ids.next()) for fact in learned.facts]
+        db.executemany(FACTS.insert, [FACTS.values(fact) for fact in facts])
+        items = [msgspec.structs.replace(storable_struct(item), id=ids.next()) for item in learned.items]
+        db.executemany(PROFILE.insert, [PROFILE.values(item) for item in items])
+        _index(db, learned, person_id, items)
+    return True
+
+
+def _is_another(db: sqlite3.Connection, scope_id: int, id_: int, version: int) -> bool:
+    return bool(db.execute(_VERSION, (scope_id, id_)).fetchone() != (version,))
+
+
+def _end(db: sqlite3.Connection, learned: Learned, person_id: int) -> None:
+    now = learned.ledger.now_ms
+    for status, facts, items in (
+        ("superseded", learned.superseded_facts, learned.superseded_items),
+        ("retracted", learned.retracted_facts, learned.retracted_items),
+    ):
+        db.executemany(_END_FACT, [(status, now, id_, person_id) for id_ in facts])
+        db.executemany(_END_ITEM, [(status, now, id_, person_id) for id_ in items])
+        drop_fragments(db, [(0, id_) for id_ in items])
+
+
+# --- the index of recall ---
+
+_FRAGMENT = """INSERT OR IGNORE INTO fragments
+  (scope_id, id, person_id, namespace, chat_type, session_id, position, length, terms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+_POSITION = "SELECT coalesce(max(position) + 1, 0) FROM fragments WHERE scope_id = ? AND session_id = ?"
+_TERM = "INSERT OR REPLACE INTO terms (term, id, scope_id, times) VALUES (?, ?, ?, ?)"
+_COUNT = """INSERT INTO corpora (person_id, namespace, fragments, length, generation) VALUES (?, ?, ?, ?, 1)
+  ON CONFLICT (person_id, namespace) DO UPDATE SET fragments = fragments + excluded.fragments,
+    length = length + excluded.length, generation = generation + 1"""
+_STORED_TERMS = "SELECT person_id, namespace, length, terms FROM fragments WHERE scope_id = ? AND id = ?"
+_HITS = """SELECT t.scope_id, t.id, f.session_id, f.position, f.length, t.times FROM terms AS t
+    JOIN fragments AS f ON f.scope_id = t.scope_id AND f.id = t.id
+  WHERE t.term = ? AND f.person_id = ? AND f.namespace = ?
+    AND (f.scope_id = 0 OR f.scope_id = ? OR ?) AND (f.chat_type = 'group' OR ?) ORDER BY t.id DESC LIMIT ?"""
+_CORPUS = "SELECT fragments, length, generation FROM corpora WHERE person_id = ? AND namespace = ?"
+
+
+def _index(db: sqlite3.Connection, learned: Learned, person_id: int, items: Sequence[ProfileItem]) -> None:
+    said = {row.id: row for row in read_messages(
+        db.execute(_OF_TURN, (learned.ledger.scope_id, learned.ledger.turn_id))
+    )}  # fmt: skip
+    for fragment in sorted(learned.fragments, key=lambda one: one.id):
+        row = said[fragment.id]
+        (position,) = db.execute(_POSITION, (fragment.scope_id, row.session_id)).fetchone()
+        place = (row.chat_type, row.session_id, position)
+        _add(db, fragment, person_id, learned.namespace, place)
+    for item, terms in zip(items, learned.item_terms, strict=True):
+        fragment = Fragment(scope_id=0, id=item.id, terms=terms)
+        _add(db, fragment, person_id, item.namespace, (item.chat_type, "", -1))
+
+
+def _add(
+    db: sqlite3.Connection, fragment: Fragment, person_id: int, namespace: str, place: tuple[str, str, int]
+) -> None:
+    if not fragment.terms:
+        return
+    length = sum(times for _, times in fragment.terms)
+    packed = struct.pack(f"<{len(fragment.terms)}q", *(term for term, _ in fragment.terms))
+    of = (fragment.scope_id, fragment.id, person_id, namespace, *place, length, packed)
+    if db.execute(_FRAGMENT, of).rowcount:
+        db.executemany(_TERM, [(term, fragment.id, fragment.scope_id, times) for term, times in fragment.terms])
+        db.execute(_COUNT, (person_id, namespace, 1, length))
+
+
+def drop_fragments(db: sqlite3.Connection, fragments: Iterable[tuple[int, int]]) -> int:
+    """Take these (scope_id, id) out of the index; the caller commits. Return how many were in it."""
+    dropped = 0
+    for scope_id, id_ in fragments:
+        row = db.execute(_STORED_TERMS, (scope_id, id_)).fetchone()
+        if row is None:
+            continue
+        person_id, namespace, length, packed = row
+        terms = struct.unpack(f"<{len(packed) // 8}q", packed)
+        db.executemany(
+            "DELETE FROM terms WHERE term = ? AND id = ? AND scope_id = ?", [(term, id_, scope_id) for term in terms]
+        )
+        db.execute("DELETE FROM fragments WHERE scope_id = ? AND id = ?", (scope_id, id_))
+        db.execute(_COUNT, (person_id, namespace, -1, -length))
+        dropped += 1
+    return dropped
+
+
+def hits(db: sqlite3.Connection, wish: Load) -> tuple[Hit, ...]:
+    """Return what shares terms with the question and may be shown in this place."""
+    owner = wish.owner
+    if owner.person_id is None or not wish.terms:
+        return ()
+    private = owner.chat_type == "private"
+    found: dict[tuple[int, int], Hit] = {}
+    for term in wish.terms:
+        of = (term, owner.person_id, owner.namespace, owner.scope_id, private, private or owner.private_in_group)
+        for scope_id, id_, session_id, position, length, times in db.execute(_HITS, (*of, wish.hits)):
+            hit = found.setdefault(
+                (scope_id, id_),
+                Hit(scope_id=scope_id, id=id_, session_id=session_id, position=position, length=length, terms={}),
+            )
+            hit.terms[term] = times
+    return tuple(found.values())
+
+
+def corpus(db: sqlite3.Connection, owner: Owner) -> Corpus:
+    """Return the numbers about what recall can find of the owner's person."""
+    row = db.execute(_CORPUS, (owner.person_id, owner.namespace)).fetchone()
+    return Corpus() if row is None else Corpus(fragments=row[0], length=row[1], generation=row[2])
+
+
+# --- what an edit or a deletion takes along ---
+
+_FACTS_OF = """SELECT id FROM facts WHERE scope_id = ?
+  AND EXISTS (SELECT 1 FROM json_each(source_ids) WHERE value = ?)"""
+_ITEMS_OF = """SELECT id FROM profile_items INDEXED BY profile_items_source WHERE scope_id = ? AND scope_id <> 0
+  AND EXISTS (SELECT 1 FROM json_each(source_ids) WHERE value = ?)"""
+_OUTDATED = "DELETE FROM summaries WHERE scope_id = ? AND first_id <= ? AND last_id >= ?"
+_DUE_AGAIN = """UPDATE ledgers SET due_ms = ?, tries = 0 WHERE turn_id =
+  (SELECT turn_id FROM messages WHERE scope_id = ? AND id = ?)"""
+
+
+def source_changed(db: sqlite3.Connection, scope_id: int, id_: int, *, now_ms: int) -> None:
+    """Take away what was made of a message that has another text now, or none: facts, items and summaries are deleted, words
+    and all, and its turn is due again. The caller commits."""
+    _take_along(db, scope_id, id_)
+    db.execute(_OUTDATED, (scope_id, id_, id_))
+    db.execute(_DUE_AGAIN, (now_ms, scope_id, id_))
+
+
+def _take_along(db: sqlite3.Connection, scope_id: int, id_: int) -> None:
+    db.executemany("DELETE FROM facts WHERE id = ?", db.execute(_FACTS_OF, (scope_id, id_)).fetchall())
+    items = db.execute(_ITEMS_OF, (scope_id, id_)).fetchall()
+    db.executemany("DELETE FROM profile_items WHERE id = ?", items)
+    drop_fragments(db, [(scope_id, id_), *((0, item_id) for (item_id,) in items)])
+
+
+# --- summaries ---
+
+_NEWEST = f"SELECT {SUMMARIES.select} FROM summaries WHERE scope_id = ? AND session_id = ? ORDER BY id DESC LIMIT 1"
+_UNCOVERED = f"""SELECT count(DISTINCT turn_id), coalesce(sum(tokens), 0) FROM (
+  SELECT turn_id, tokens FROM messages WHERE scope_id = ? AND id > ? AND session_id = ? AND deleted_ms IS NULL
+  ORDER BY id LIMIT {2 * LIMIT_TURNS})"""
+_STRETCH = (
+    f"SELECT {MESSAGES.select} FROM messages WHERE scope_id = ? AND id > ? AND session_id = ? ORDER BY id LIMIT ?"
+)
+_HOLDS = "SELECT 1 FROM learners WHERE scope_id = ? AND owner = ? AND until_ms > ?"
+
+
+def covered(db: sqlite3.Connection, scope_id: int, session_id: str) -> Covered:
+    """Do what `Derived.covered` promises."""
+    summary = _newest(db, scope_id, session_id)
+    after_id = summary.last_id if summary else 0
+    turns, tokens = db.execute(_UNCOVERED, (scope_id, after_id, session_id)).fetchone()
+    return Covered(summary=summary, turns=min(turns, LIMIT_TURNS), tokens=tokens)
+
+
+def _newest(db: sqlite3.Connection, scope_id: int, session_id: str) -> Summary | None:
+    found = SUMMARIES.structs(db.execute(_NEWEST, (scope_id, session_id)))
+    return found[0] if found else None
+
+
+def put_summary(
+    db: sqlite3.Connection,
+    summary: Summary,
+    *,
+    replaces: int | None,
+    versions: Sequence[tuple[int, int]],
+    owner: str,
+    now_ms: int,
+) -> bool:
+    """Do what `Derived.put_summary` promises; the caller commits."""
+    newest = _newest(db, summary.scope_id, summary.session_id)
+    if (newest and newest.id) != replaces or db.execute(_HOLDS, (summary.scope_id, owner, now_ms)).fetchone() is None:
+        return False
+    if any(_is_another(db, summary.scope_id, id_, version) for id_, version in versions):
+        return False
+    db.execute(SUMMARIES.insert, SUMMARIES.values(storable_struct(summary)))
+    return True
+
+
+# --- what a person is shown ---
+
+_NEAR = f"""SELECT {MESSAGES.select} FROM messages AS m WHERE m.scope_id = :scope AND m.deleted_ms IS NULL AND m.id IN (
+  SELECT near.id FROM fragments AS f JOIN fragments AS near ON near.scope_id = f.scope_id AND near.session_id = f.session_id
+    AND near.position BETWEEN f.position - 2 AND f.position + 2
+  WHERE f.scope_id = :scope AND f.id = :id AND f.person_id = :person AND f.namespace = :namespace
+    AND near.person_id = :person AND near.namespace = :namespace
+    AND (f.scope_id = :here OR :private) AND (f.chat_type = 'group' OR :private_too)) ORDER BY m.id"""
+_KNOWN_ITEMS = f"SELECT {PROFILE.select} FROM profile_items WHERE person_id = ? AND status = 'active' ORDER BY id"
+_KNOWN_FACTS = (
+    f"""SELECT {FACTS.select} FROM facts WHERE person_id = ? AND status = 'active' AND expires_ms > ? ORDER BY id"""
+)
+_FORGET_FACT = "UPDATE facts SET status = 'retracted', value = '' WHERE id = ? AND person_id = ? AND status = 'active'"
+_FORGET_ITEM = """UPDATE profile_items SET status = 'retracted', valid_to_ms = ?, text = '', value = ''
+  WHERE id = ? AND person_id = ? AND status = 'active'"""
+
+
+def fragments(db: sqlite3.Connection, owner: Owner, wanted: Sequence[tuple[int, int]]) -> tuple[Message, ...]:
+    """Do what `Derived.fragments` promises."""
+    if owner.person_id is None:
+        return ()
+    private = owner.chat_type == "private"
+    found: dict[tuple[int, int], Message] = {}
+    for scope_id, id_ in wanted:
+        of = {
+            "scope": scope_id,
+            "id": id_,
+            "person": owner.person_id,
+            "namespace": owner.namespace,
+            "here": owner.scope_id,
+            "private": private,
+            "private_too": private or owner.private_in_group,
+        }
+        found |= {(row.scope_id, row.id): row for row in read_messages(db.execute(_NEAR, of))}
+    return tuple(sorted(found.values(), key=lambda row: (row.created_ms, row.id)))
+
+
+def retract(db: sqlite3.Connection, person_id: int, *, items: Sequence[int], facts: Sequence[int], now_ms: int) -> int:
+    """Do what `Derived.retract` promises; the caller commits."""
+    ended = 0
+    for id_ in items:
+        if db.execute(_FORGET_ITEM, (now_ms, id_, person_id)).rowcount:
+            ended += 1
+            drop_fragments(db, [(0, id_)])
+    for id_ in facts:
+        ended += db.execute(_FORGET_FACT, (id_, person_id)).rowcount
+    return ended
+
+
+# --- what others call ---
+
+
+class Transactions(Protocol):
+    """How work gets its transaction: `memory.stores.sqlite.SqliteStore` gives these."""
+
+    def __call__(self, work: Callable[[sqlite3.Connection], Result]) -> Awaitable[Result]: ...
+
+
+class SqliteDerived:
+    """`memory.derived.Derived` on the file of a `SqliteStore`, in its transactions."""
+
+    def __init__(self, *, read: Transactions, write: Transactions, ids: Ids) -> None:
+        self._read = read
+        self._write = write
+        self._ids = ids
+
+    async def claim(self, *, owner: str, now_ms: int, lease_ms: int, limit: int) -> tuple[Due, ...]:
+        return await self._write(lambda db: claim(db, owner=owner, now_ms=now_ms, lease_ms=lease_ms, limit=limit))
+
+    async def release(self, scope_id: int, *, owner: str) -> None:
+        await self._write(lambda db: db.execute(_RELEASE, (scope_id, owner)))
+
+    async def put_off(self, turn_id: int, *, due_ms: int) -> None:
+        await self._write(lambda db: db.execute(_PUT_OFF, (due_ms, turn_id)))
+
+    async def next_due(self) -> int | None:
+        (due_ms,) = await self._read(lambda db: db.execute(_NEXT).fetchone())
+        return None if due_ms is None else int(due_ms)
+
+    async def material(self, ledger: Ledger, *, namespace: str) -> Material:
+        return await self._read(lambda db: material(db, ledger, namespace=namespace))
+
+    async def settle(self, learned: Learned) -> bool:
+        return await self._write(lambda db: settle(db, learned, ids=self._ids))
+
+    async def covered(self, scope_id: int, session_id: str) -> Covered:
+        return await self._read(lambda db: covered(db, scope_id, session_id))
+
+    async def stretch(self, scope_id: int, session_id: str, *, after_id: int, limit: int) -> tuple[Message, ...]:
+        of = (scope_id, after_id, session_id, limit)
+        return await self._read(lambda db: tuple(read_messages(db.execute(_STRETCH, of))))
+
+    async def put_summary(
+        self, summary: Summary, *, replaces: int | None, versions: Sequence[tuple[int, int]], owner: str, now_ms: int
+    ) -> bool:
+        return await self._write(
+            lambda db: put_summary(db, summary, replaces=replaces, versions=versions, owner=owner, now_ms=now_ms)
+        )
+
+    async def fragments(self, owner: Owner, wanted: Sequence[tuple[int, int]]) -> tuple[Message, ...]:
+        return await self._read(lambda db: fragments(db, owner, wanted))
+
+    async def known(self, person_id: int, *, now_ms: int) -> tuple[tuple[ProfileItem, ...], tuple[Fact, ...]]:
+        def read(db: sqlite3.Connection) -> tuple[tuple[ProfileItem, ...], tuple[Fact, ...]]:
+            items = PROFILE.structs(db.execute(_KNOWN_ITEMS, (person_id,)))
+            return tuple(items), tuple(FACTS.structs(db.execute(_KNOWN_FACTS, (person_id, now_ms))))
+
+        return await self._read(read)
+
+    async def retract(self, person_id: int, *, items: Sequence[int], facts: Sequence[int], now_ms: int) -> int:
+        return await self._write(lambda db: retract(db, person_id, items=items, facts=facts, now_ms=now_ms))
