@@ -225,7 +225,7 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
 class Adapter(Protocol):
     """One configured channel. Lives inside `async with running(intake)`; `send` may be called only there.
 
-    What only some platforms can do stands in protocols of its own below: `Paced`, `Shows`, `Named`, `Reconciles`.
+    What only some platforms can do stands in protocols of its own below: `Paced`, `Shows`, `Named`, `Reconciles`, `Reports`.
     """
 
     capabilities: Capabilities
@@ -293,6 +293,21 @@ class Named(Protocol):
     async def named(self, event: MessageEvent) -> MessageEvent:
         """Return the event with names: of its sender, and of whom and what its text mentions. From a bounded cache, else
         asked of the platform within a time limit; what can't be had stays as it is. Raises nothing of the platform's."""
+        ...
+
+
+@runtime_checkable
+class Reports(Protocol):
+    """A channel that knows how it is without asking its platform, for whoever looks at the gateway's health."""
+
+    @property
+    def problem(self) -> str | None:
+        """Why nothing comes in, or nothing of it is stored, and what to do; None: all is well."""
+        ...
+
+    @property
+    def warning(self) -> str | None:
+        """What works as it is set and is hardly meant so; None: nothing."""
         ...
 
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 
+from adapters.base import Reports
 from gateway.errors import AgentFault, StoreBusy
 from gateway.http import Readiness
 from gateway.inbox.base import Inbox
@@ -40,11 +41,24 @@ class Health:
         store, (queue, lag_s), found = await asyncio.gather(self._store_state(), self._queue_state(), self._agents())
         checks = {"store": store, "queue": queue}
         agents = {f"agent {name}": state for name, state in found.items()}
-        channels = {f"channel {name}": failure or "ok" for name, failure in self._live.channels().items()}
+        channels, warnings = self._channels()
         down = all(state != "ok" for state in agents.values())
         ready = not self.stopping and not down and checks["store"] == checks["queue"] == "ok"
         stopping = {"gateway": "stopping"} if self.stopping else {}
-        return Readiness(ready=ready, checks=checks | agents | channels | stopping, lag_s=lag_s)
+        return Readiness(ready=ready, checks=checks | agents | channels | stopping, warnings=warnings, lag_s=lag_s)
+
+    def _channels(self) -> tuple[dict[str, str], dict[str, str]]:
+        """Return how each channel is, and what it warns of."""
+        states: dict[str, str] = {}
+        warnings: dict[str, str] = {}
+        for name, failure in self._live.channels().items():
+            adapter, part = self._live.adapter(name), f"channel {name}"
+            states[part] = failure or "ok"
+            if adapter is not None and isinstance(adapter, Reports):
+                states[part] = adapter.problem or "ok"
+                if adapter.warning is not None:
+                    warnings[part] = adapter.warning
+        return states, warnings
 
     async def _store_state(self) -> str:
         try:

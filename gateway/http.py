@@ -58,10 +58,12 @@ class HttpChannel(Protocol):
 
 
 class Readiness(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether this instance should get traffic. `checks` names each part looked at: "ok", or what is wrong with it."""
+    """Whether this instance should get traffic. `checks` names each part looked at: "ok", or what is wrong with it; `warnings`
+    those parts that work and are hardly set as they are meant to be."""
 
     ready: bool
     checks: dict[str, str]
+    warnings: dict[str, str] = {}
     lag_s: float | None = None  # age of the oldest message that waits; None: nothing waits
 
 

@@ -70,6 +70,13 @@ class Metrics:
         )
         self._sends = Counter("clew_sends", "Sends that ended, by how.", ["channel", "outcome"], registry=registry)
 
+        self._left_behind = Counter(
+            "clew_updates_left_behind",
+            "What platforms told that was given up, as storing it failed.",
+            ["channel"],
+            registry=registry,
+        )
+
     def first_token(self, seconds: float, *, channel: str, agent: str) -> None:
         self._first_token.labels(channel, agent).observe(seconds)
 
@@ -115,6 +122,10 @@ class Metrics:
     def channel_started(self, *, channel: str, outcome: str) -> None:
         """Count a channel's start: `started`, or `failed` (then or later)."""
         self._starts.labels(channel, outcome).inc()
+
+    def update_left_behind(self, *, channel: str) -> None:
+        """Count what a platform told and was given up, as storing it failed again and again; the log says why."""
+        self._left_behind.labels(channel).inc()
 
     def sample(self, stats: Stats, *, now_ms: int) -> None:
         """Take over the queue's numbers, before they are rendered. An age is 0 when nothing waits."""

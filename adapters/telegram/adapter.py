@@ -9,7 +9,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from urllib.parse import urlencode
 
@@ -23,10 +23,11 @@ from adapters.problems import Problem, unavailable
 from adapters.telegram import posting, render
 from adapters.telegram.commands import Menu, register
 from adapters.telegram.front import verified, webhook_url
-from adapters.telegram.parse import USED, Identity, Ignored, parse
+from adapters.telegram.parse import USED, Identity
 from adapters.telegram.polling import Poller
 from adapters.telegram.posting import Posting
 from adapters.telegram.reading import Fields
+from adapters.telegram.receiving import Receiver
 from adapters.telegram.web import clients, translated
 from config.channels.telegram import TelegramSettings
 
@@ -34,17 +35,29 @@ logger = logging.getLogger(__name__)
 
 _OPENING_S = 1.0
 
+DEAF = (
+    "privacy mode is on: in groups the bot hears commands and replies to it only, no mentions; switch it off in "
+    "@BotFather (/setprivacy) and add the bot to its groups again, or make it an admin there"
+)
+
 
 class TelegramAdapter:
     """One Telegram channel: one bot. `running` raises `AdapterFault` when the token is not good or the webhook is refused.
 
-    `public_url` is where Telegram reaches this gateway (`mode: webhook`), `menu` what each command does.
+    `public_url` is where Telegram reaches this gateway (`mode: webhook`), `menu` what each command does; `left_behind` is called
+    for each update that is given up.
     """
 
     sign_every_s = 4.0  # Telegram takes the sign away after five seconds
 
     def __init__(
-        self, name: str, *, settings: TelegramSettings, public_url: str | None = None, menu: Menu | None = None
+        self,
+        name: str,
+        *,
+        settings: TelegramSettings,
+        public_url: str | None = None,
+        menu: Menu | None = None,
+        left_behind: Callable[[], None] = lambda: None,
     ) -> None:
         # Two pollers of one bot take each other's updates and are both told 409.
         self.capabilities = Capabilities(exclusive=settings.mode == "polling")
@@ -58,7 +71,8 @@ class TelegramAdapter:
         self._menu = menu or {}
         self._bot: Bot | None = None
         self._posting: Posting | None = None
-        self._taking: tuple[Intake, Identity] | None = None  # None: not open, or not yet
+        self._left_behind = left_behind
+        self._receiver: Receiver | None = None  # None: not open, or not yet
         self._poller: Poller | None = None
 
     @asynccontextmanager
@@ -67,7 +81,7 @@ class TelegramAdapter:
             me = await self._identity(bot)
             await self._tell_commands(bot)
             self._bot, self._posting = bot, Posting(self._name, bot, settings=self._settings, clock=time.monotonic)
-            self._taking = (intake, me)
+            self._receiver = Receiver(self._name, intake=intake, me=me, left_behind=self._left_behind)
             try:
                 if self._settings.mode == "polling":
                     async with self._polled(bot, polling):
@@ -76,18 +90,15 @@ class TelegramAdapter:
                     await self._called(bot)
                     yield
             finally:
-                self._bot = self._posting = self._taking = self._poller = None
+                self._bot = self._posting = self._receiver = self._poller = None
 
     async def _identity(self, bot: Bot) -> Identity:
         with translated("getMe"):
             user = await bot.get_me()
-        if not user.can_read_all_group_messages:
-            logger.warning(
-                "privacy mode is on: in groups the bot hears commands and replies to it only, no mentions; switch it off in "
-                "@BotFather (/setprivacy) and add the bot to its groups again, or make it an admin there",
-                extra={"channel": self._name},
-            )
-        return Identity(account=user.id, username=user.username or "", name=user.first_name)
+        hears = user.can_read_all_group_messages is True
+        if not hears:
+            logger.warning(DEAF, extra={"channel": self._name})
+        return Identity(account=user.id, username=user.username or "", name=user.first_name, hears_groups=hears)
 
     async def _tell_commands(self, bot: Bot) -> None:
         """A menu that can't be told now is told at the next start; nothing else depends on it."""
@@ -145,18 +156,9 @@ class TelegramAdapter:
         return web.Response()
 
     async def _take(self, update: Fields) -> None:
-        """Store what an update says; return once it is durable, or nothing for us. Raises what `Intake.accept` raises."""
-        if self._taking is None:
+        if self._receiver is None:
             raise unavailable(f"channel {self._name!r} is being opened or closed", retry_after_s=_OPENING_S)
-        intake, me = self._taking
-        event = parse(update, channel=self._name, me=me)
-        extra = {"channel": self._name, "update": update.get("update_id")}
-        match event:
-            case Ignored(rule=rule):
-                level = logging.WARNING if rule == "malformed" else logging.DEBUG
-                logger.log(level, "update ignored", extra={**extra, "rule": rule})
-            case _:
-                await intake.accept(event)
+        await self._receiver.take(update)
 
     def chunks(self, text: str) -> list[str]:
         return render.chunks(text)
@@ -184,5 +186,16 @@ class TelegramAdapter:
             raise AdapterFault(f"channel {self._name!r} is not open")
         with translated("getMe"):
             await self._bot.get_me()
-        if self._poller is not None and self._poller.problem is not None:
-            raise AdapterFault(f"channel {self._name!r}: {self._poller.problem}")
+        if self.problem is not None:
+            raise AdapterFault(f"channel {self._name!r}: {self.problem}")
+
+    @property
+    def problem(self) -> str | None:
+        """See `adapters.base.Reports`."""
+        parts = (self._receiver, self._poller)
+        return next((part.problem for part in parts if part is not None and part.problem is not None), None)
+
+    @property
+    def warning(self) -> str | None:
+        """See `adapters.base.Reports`."""
+        return DEAF if self._receiver is not None and not self._receiver.me.hears_groups else None

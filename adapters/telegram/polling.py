@@ -11,18 +11,17 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from adapters.errors import AdapterFault, Overloaded, Throttled
-from adapters.problems import Problem
 from adapters.telegram.reading import Fields
+from adapters.telegram.receiving import NotTaken
 
 logger = logging.getLogger(__name__)
 
 _FIRST_WAIT_S = 0.5
-_TRIES = 3  # of an update that fails in a way nobody foresaw, before it is left behind
 
 
 class Poller:
     """Takes updates for as long as `run` runs. `fetch` gets what comes from an offset on (None: all that is unconfirmed),
-    oldest first, and confirms what lies below; `take` stores one."""
+    oldest first, and confirms what lies below; `take` stores one: see `Receiver.take`."""
 
     def __init__(
         self,
@@ -37,7 +36,6 @@ class Poller:
         self._reconnect_s = reconnect_s
         self._name = name
         self._offset: int | None = None
-        self._failed: tuple[int, int] = (0, 0)  # an update, and how often it has failed
         self.problem: str | None = None
         """Why no updates come in now; None: they do."""
 
@@ -59,31 +57,22 @@ class Poller:
             # All that was is confirmed. After a quiet week the numbers begin anew somewhere, also below this offset, which
             # would then confirm what nobody has seen.
             self._offset = None
+        held: NotTaken | None = None
         for update in updates:
             number = update.get("update_id")
-            await self._store(update, number)
-            if isinstance(number, int):
+            try:
+                await self._take(update)
+            except NotTaken as failed:
+                if not failed.held and held is None:
+                    raise
+                # Those behind it tell whether it is this update or all of them; until then none of them is confirmed.
+                held = held or failed
+            if isinstance(number, int) and held is None:
                 self._offset = number + 1
+        if held is not None:
+            raise held
         if updates and self._offset == confirmed:  # they would come again at once, and for ever
             raise AdapterFault("updates without a number come in: look at api_url")
-
-    async def _store(self, update: Fields, number: object) -> None:
-        """Store one update, or leave it behind with a line in the log: no update keeps back those that follow it."""
-        extra = {"channel": self._name, "update": number}
-        try:
-            await self._take(update)
-        except Overloaded:
-            raise
-        except Problem as problem:
-            if problem.status >= 500:
-                raise
-            logger.exception("update left behind", extra=extra)
-        except Exception:
-            tries = self._failed[1] + 1 if self._failed[0] == number else 1
-            self._failed = (number if isinstance(number, int) else 0, tries)
-            if isinstance(number, int) and tries < _TRIES:
-                raise
-            logger.exception("update left behind", extra=extra)
 
     async def _rest(self, exc: Exception, failures: int) -> None:
         growing_s = min(_FIRST_WAIT_S * 2 ** min(failures - 1, 20), self._reconnect_s)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from adapters.base import Address, Capabilities, Intake, Receipt
 from config.loader import load
 from config.settings import AgentSettings
 from gateway.agent import Caller, Done
@@ -49,6 +50,25 @@ class Service:
         """Nothing is open."""
 
 
+class Channel:
+    """A platform's connection that stays open."""
+
+    capabilities = Capabilities()
+
+    @asynccontextmanager
+    async def running(self, intake: Intake) -> AsyncIterator[None]:
+        yield
+
+    def chunks(self, text: str) -> list[str]:
+        return [text]
+
+    async def send(self, address: Address, chunk: str, *, chunk_id: str, shown: str | None = None) -> Receipt:
+        return Receipt()
+
+    async def probe(self) -> None:
+        """Not asked here."""
+
+
 class House:
     """A health over real stores and two services, `good` and `other`."""
 
@@ -66,21 +86,22 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
 
 
 @asynccontextmanager
-async def opened(folder: Path) -> AsyncIterator[House]:
+async def opened(folder: Path, *, channel: Channel | None = None) -> AsyncIterator[House]:
     settings = folder / "clew.yaml"
-    settings.write_text("agents: {good: {connect_s: 0.05}, other: {connect_s: 0.05}}\ndefaults: {agent: good}")
+    hook = "\nchannels: {hook: {kind: webhook, secrets: [whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=]}}"
+    settings.write_text(
+        "agents: {good: {connect_s: 0.05}, other: {connect_s: 0.05}}\ndefaults: {agent: good}"
+        + (hook if channel else "")
+    )
     services: dict[str, Service] = {}
 
     def make(name: str, settings: AgentSettings) -> MadeAgent:
         services[name] = Service()
         return MadeAgent(agent=services[name], settings=settings, kind="demo", model="")
 
-    def no_channel(name: str, settings: object) -> None:
-        raise AssertionError(name)
-
     configuration = load(settings, {})
     times = Times(start_s=20, send_s=5, rest_s=1)
-    live = Live(configuration, make_agent=make, make_adapter=no_channel, times=times)  # type: ignore[arg-type]
+    live = Live(configuration, make_agent=make, make_adapter=lambda name, settings: channel, times=times)  # type: ignore[arg-type, return-value]
     path, turn = folder / "c.db", asyncio.Lock()
     async with (
         SqliteStore(path, ids=Ids(1), write_turn=turn, timeout_s=0.2) as store,
@@ -89,6 +110,7 @@ async def opened(folder: Path) -> AsyncIterator[House]:
     ):
         await live.apply(configuration, intake=FakeIntake(), tasks=tasks)
         yield House(Health(store=store, inbox=inbox, live=live, timeout_s=0.2), inbox, services, path)
+        await live.aclose()
 
 
 async def test_all_is_well(house: House) -> None:
@@ -98,6 +120,28 @@ async def test_all_is_well(house: House) -> None:
     assert told.ready
     assert {"store": "ok", "queue": "ok", "agent good": "ok", "agent other": "ok"} == told.checks
     assert told.lag_s is None
+
+
+class Reporting(Channel):
+    """A channel that tells how it is."""
+
+    problem: str | None = None
+    warning: str | None = None
+
+
+async def test_channels_tell_how_they_are(tmp_path: Path) -> None:
+    """One through which nothing comes in is named with its reason, one that is hardly set as meant only warned of; neither
+    keeps others' traffic away."""
+    reporting = Reporting()
+    async with opened(tmp_path, channel=reporting) as house:
+        well = await house.health.check()
+        reporting.problem, reporting.warning = "no updates: 409", "privacy mode is on"
+        ill = await house.health.check()
+
+    assert ("ok", {}) == (well.checks["channel hook"], well.warnings)
+    assert ("no updates: 409", {"channel hook": "privacy mode is on"}) == (ill.checks["channel hook"], ill.warnings)
+    assert well.ready
+    assert ill.ready
 
 
 FAULTS: list[tuple[Callable[[Service], None], str]] = [

@@ -50,12 +50,14 @@ def test_counts(metrics: Metrics) -> None:
     metrics.deleted("ledger", 12)
     metrics.rate_limited(0.5, who="a")
     metrics.send_ended(channel="acme", outcome="unknown")
+    metrics.update_left_behind(channel="acme")
 
     seen = samples(metrics)
     assert 1 == seen["clew_turns_total", "a", "acme", "ignored", "not_addressed"]
     assert 1 == seen["clew_agent_errors_total", "a", "agent_timeout"]
     assert (100, 7) == (seen["clew_tokens_total", "a", "prompt"], seen["clew_tokens_total", "a", "completion"])
     assert 1 == seen["clew_memory_part_failures_total", "summary"]
+    assert 1 == seen["clew_updates_left_behind_total", "acme"]
     assert 12 == seen["clew_retention_deleted_total", "ledger"]
     assert (1, 0.5) == (
         seen["clew_rate_limit_wait_seconds_count", "a"],

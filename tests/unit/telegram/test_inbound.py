@@ -10,6 +10,7 @@ import pytest
 from adapters.base import EditEvent, MoveEvent, PresenceEvent
 from adapters.errors import AdapterFault, Overloaded
 from adapters.telegram.adapter import TelegramAdapter
+from adapters.telegram.receiving import STUCK
 from config.channels.telegram import TelegramSettings
 from tests.emulators.telegram import rooms
 from tests.emulators.telegram.emulator import telegram
@@ -74,6 +75,45 @@ async def test_what_cannot_be_stored_is_not_confirmed_and_comes_again(mode: str)
 
         assert ["one", "two"] == there.texts
         assert not there.intake.failures
+
+
+@BOTH
+async def test_a_message_that_fails_for_ever_holds_its_chat_for_a_while_only(
+    mode: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever is wrong with it: it is left behind in sight, and what was said is in no log."""
+    async with world(mode=mode) as there:
+        there.intake.poison = {"poison 毒"}
+        for text in ("poison 毒", "behind it"):
+            there.ann.says(there.dm, text)
+        await there.heard(1)
+        await settled(there)
+
+        assert ["behind it"] == there.texts
+        assert ["acme"] == there.left
+        assert there.adapter.problem is None
+    assert "update left behind" in caplog.messages
+    assert "毒" not in caplog.text
+
+
+@BOTH
+async def test_a_fault_in_every_update_throws_no_backlog_away(mode: str) -> None:
+    """It shows instead, and once it is mended what waited is heard, the platform having kept it."""
+    async with world(mode=mode) as there:
+        people = [there.tg.person(f"P{number}") for number in range(6)]
+        there.intake.poison = {person.first_name for person in people}
+        for person in people:
+            person.says(there.tg.private(person), person.first_name)
+        async with asyncio.timeout(20):
+            await there.intake.until(lambda: there.adapter.problem == STUCK)
+        with pytest.raises(AdapterFault, match="none is given up"):
+            await there.adapter.probe()
+        there.intake.poison = set()
+        await there.heard(3)
+        await settled(there)
+
+        assert 3 == len(there.left) == len(there.texts)
+        assert there.adapter.problem is None
 
 
 @BOTH
@@ -187,11 +227,12 @@ async def test_a_wrong_token_keeps_the_channel_from_starting(mode: str, token: s
 @pytest.mark.parametrize("reads_all", [True, False])
 async def test_privacy_mode_is_warned_of(reads_all: bool, caplog: pytest.LogCaptureFixture) -> None:
     """A bot that is deaf to its name in groups looks broken (HKUDS/nanobot#449)."""
-    async with world(bot={"reads_all": reads_all}):
-        pass
+    async with world(bot={"reads_all": reads_all}) as there:
+        told = there.adapter.warning
 
     warned = [message for message in caplog.messages if message.startswith("privacy mode is on")]
-    assert (not reads_all) == bool(warned)
+    assert (not reads_all) == bool(warned) == bool(told)
+    assert there.adapter.warning is None
 
 
 async def test_groups_topics_and_strangers_arrive_as_what_they_are() -> None:

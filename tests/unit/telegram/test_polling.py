@@ -11,6 +11,7 @@ import pytest
 from adapters.errors import Overloaded, Throttled, Unreachable
 from adapters.problems import Problem
 from adapters.telegram.polling import Poller
+from adapters.telegram.receiving import NotTaken
 from tests.virtual_time import in_virtual_time
 
 
@@ -88,23 +89,32 @@ def test_what_cannot_be_stored_now_is_asked_for_again() -> None:
     assert poller.problem is None
 
 
-def test_a_fault_that_nobody_foresaw_is_tried_thrice_and_then_left_behind() -> None:
-    """It may be ours and pass; but one update never keeps back those behind it for ever."""
+def test_what_failed_and_may_pass_keeps_its_place() -> None:
+    """Nothing behind it is stored before it, and it is asked for again after growing waits."""
     platform = Platform([1, 2], [1, 2], [1, 2])
-    store = Store({1: [ValueError("x")] * 3})
+    store = Store({1: [NotTaken("x", held=False)] * 2})
     in_virtual_time(polled(platform, store))
 
-    assert [2] == store.taken
+    assert [1, 2] == store.taken
     assert [None, None, None, 3] == platform.offsets
     assert [0, 0.5, 1.5, 1.5] == platform.times
 
 
-async def test_what_is_refused_for_good_is_left_behind_at_once() -> None:
-    platform = Platform([1, 2])
-    store = Store({1: [Problem(400, "bad", "no")]})
-    await polled(platform, store)
+def test_behind_what_is_held_others_are_tried_and_none_is_confirmed() -> None:
+    """They tell whether it is this update or all of them; what they say comes again, and is known by its ids."""
+    platform = Platform([1, 2, 3, 4], [2, 3, 4])
+    store = Store({2: [NotTaken("two", held=True)], 3: [NotTaken("three", held=False)]})
+    poller = in_virtual_time(polled(platform, store))
 
-    assert [2] == store.taken
+    assert [1, 4, 2, 3, 4] == store.taken
+    assert [None, 2, 5] == platform.offsets
+    assert poller.problem is None
+
+
+def test_what_is_held_is_told() -> None:
+    platform, store = Platform([1]), Store({1: [NotTaken("update 1 was not stored", held=True)]})
+
+    assert "update 1 was not stored" == in_virtual_time(polled(platform, store)).problem
 
 
 def test_a_channel_that_is_being_closed_confirms_nothing() -> None:
@@ -124,8 +134,6 @@ async def test_an_update_without_a_number_is_passed_over() -> None:
 
     async def take(update: Any) -> None:
         taken.append(update)
-        if update.get("update_id") != 4:
-            raise ValueError
 
     taken: list[Any] = []
     done = asyncio.Event()
