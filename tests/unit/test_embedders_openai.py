@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from llmock.pytest_plugin import LLMock
+from llmock.testing import LLMockServer
 
 from config.settings import EmbedderSettings
 from memory.embedders.choice import choose_embedder
@@ -219,6 +221,17 @@ async def test_a_key_that_no_header_can_hold(make: MakeEmbedder) -> None:
 async def test_an_address_that_is_none(make: MakeEmbedder) -> None:
     """The same for an address that no check has seen."""
     assert "check its base_url" in await fails(make(base_url="http://h:port/v1"))
+
+
+async def test_a_foreign_service_takes_what_is_sent(make: MakeEmbedder) -> None:
+    """llmock, which nobody here wrote, reads the request and answers in the official form."""
+    with LLMockServer() as foreign:
+        embedder = make(base_url=LLMock(foreign).base_url("openai"))
+
+        vectors = await embedder.embed([f"text {n}, 第{n}条" for n in range(12)])
+        await embedder.aclose()
+
+    assert [4 * 1536] * 12 == [len(vector) for vector in vectors]
 
 
 async def test_nothing_comes_from_the_environment(
