@@ -319,6 +319,9 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
     prompt_digest: str  # sha256 of the canonical prompt, so that a replay can prove itself
     usage: dict[str, int]  # as reported by the model; empty when not
     frame: Frame = Frame()
+    learned: tuple[
+        LedgerEntry, ...
+    ] = ()  # after the reply: what was kept of the turn's messages and what was refused, and why
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,199 @@
+"""From what was believed of a turn to what changes: which facts and profile items are new, which ones end. Pure.
+
+The law of supersession: a new value ends an old one of the same person and slot only, and only where the slot holds a single
+value (mem0ai/mem0#5867, getzep/graphiti#1728). The same again is nothing new, whoever proposes it (mem0ai/mem0#1674).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from memory.base import Fact, Ledger, Message, ProfileItem
+from memory.candidates import Candidate
+from memory.derived import Material
+from memory.folding import folded
+from memory.slots import Slot, slot_of
+
+_SERVICE_SLOTS = ("request", "product", "order")
+
+
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
+    """What merging needs to know beside the turn."""
+
+    namespace: str
+    facts_ttl_ms: int
+    language: str  # of the sentences that items are made into
+
+
+class Merged(msgspec.Struct, frozen=True, kw_only=True):
+    """The rows that come (their ids are 0) and the ids of those that go."""
+
+    facts: tuple[Fact, ...]
+    items: tuple[ProfileItem, ...]
+    superseded_facts: tuple[int, ...]
+    retracted_facts: tuple[int, ...]
+    superseded_items: tuple[int, ...]
+    retracted_items: tuple[int, ...]
+    kept: tuple[tuple[Candidate, str], ...]  # each candidate with what became of it: the ledger's rule
+
+
+def merge(believed: Sequence[Candidate], material: Material, ledger: Ledger, rules: Rules) -> Merged:
+    """Apply the candidates in their order to what is known. `material.person_id` must be somebody."""
+    return _Merging(material, ledger, rules).apply(believed)
+
+
+def same_value(one: str, other: str) -> bool:
+    """Say whether two values are one: case, width, punctuation and white space do not count."""
+    return _plain(one) == _plain(other)
+
+
+def _plain(value: str) -> str:
+    return "".join(char for char in folded(value).casefold() if char.isalnum())
+
+
+class _Merging:
+    """What is known while candidates are applied, one by one."""
+
+    def __init__(self, material: Material, ledger: Ledger, rules: Rules) -> None:
+        self._ledger = ledger
+        self._rules = rules
+        self._person_id = material.person_id or 0
+        self._said = {row.id: row for row in material.messages}
+        own = set(self._said)
+        # What an earlier run made of this very turn goes when this run is stored: it counts as unknown.
+        self._facts = [row for row in material.facts if own.isdisjoint(row.source_ids)]
+        self._items = [
+            row for row in material.items if row.scope_id != ledger.scope_id or own.isdisjoint(row.source_ids)
+        ]
+        self._new_facts: list[Fact] = []
+        self._new_items: list[ProfileItem] = []
+        self._ended: dict[str, list[int]] = {"superseded_facts": [], "retracted_facts": []}
+        self._ended |= {"superseded_items": [], "retracted_items": []}
+
+    def apply(self, believed: Sequence[Candidate]) -> Merged:
+        kept = []
+        for candidate in believed:
+            slot = slot_of(candidate.slot)
+            if slot is not None:
+                rule = self._set(candidate, slot) if candidate.op == "set" else self._retract(candidate, slot)
+                kept.append((candidate, rule))
+        self._note_service(believed)
+        return Merged(
+            facts=tuple(self._new_facts),
+            items=tuple(self._new_items),
+            kept=tuple(kept),
+            **{name: tuple(ids) for name, ids in self._ended.items()},
+        )
+
+    def _set(self, candidate: Candidate, slot: Slot) -> str:
+        known_facts = [row for row in self._facts_now() if row.slot == slot.name]
+        known_items = [row for row in self._items_now() if row.slot == slot.name]
+        new_fact = not any(same_value(row.value, candidate.value) for row in known_facts)
+        if new_fact:
+            if slot.single:
+                self._end_facts(known_facts, "superseded")
+            self._new_facts.append(self._fact(candidate, slot))
+        if slot.life == "session":
+            return f"fact_{slot.name}" if new_fact else "known_already"
+        new_item = not any(same_value(row.value or row.text, candidate.value) for row in known_items)
+        if new_item:
+            if slot.single:
+                self._end_items(known_items, "superseded")
+            self._new_items.append(self._item(slot, candidate.value, (candidate.source_id,)))
+        return f"{'pinned' if slot.life == 'pinned' else 'profile'}_{slot.name}" if new_item else "known_already"
+
+    def _retract(self, candidate: Candidate, slot: Slot) -> str:
+        def meant(value: str) -> bool:
+            plain = _plain(candidate.value)
+            return not plain or slot.single or plain in _plain(value) or _plain(value) in plain
+
+        facts = [row for row in self._facts_now() if row.slot == slot.name and meant(row.value)]
+        items = [row for row in self._items_now() if row.slot == slot.name and meant(row.value or row.text)]
+        self._end_facts(facts, "retracted")
+        self._end_items(items, "retracted")
+        return f"retracted_{slot.name}" if facts or items else "nothing_to_retract"
+
+    def _note_service(self, believed: Sequence[Candidate]) -> None:
+        """Keep what was asked for in this session as a service event, so that the next session knows it (B21, B60): one item,
+        that grows with the session's request, product and order."""
+        if not any(one.op == "set" and one.slot in _SERVICE_SLOTS for one in believed):
+            return
+        facts = {row.slot: row for row in self._facts_now() if row.slot in _SERVICE_SLOTS}
+        if "request" not in facts:
+            return
+        sources = tuple(sorted({id_ for row in facts.values() for id_ in row.source_ids}))
+        words = ", ".join(facts[slot].value for slot in ("product", "order") if slot in facts)
+        value = f"{facts['request'].value} ({words})" if words else facts["request"].value
+        earlier = [
+            row
+            for row in self._items_now()
+            if row.slot == "service"
+            and row.scope_id == self._ledger.scope_id
+            and not set(sources).isdisjoint(row.source_ids)
+        ]
+        if any(same_value(row.value, value) for row in earlier):
+            return
+        self._end_items(earlier, "superseded")
+        self._new_items.append(self._item(_SERVICE, value, sources))
+
+    def _facts_now(self) -> list[Fact]:
+        ended = {*self._ended["superseded_facts"], *self._ended["retracted_facts"]}
+        return [row for row in self._facts if row.id not in ended] + self._new_facts
+
+    def _items_now(self) -> list[ProfileItem]:
+        ended = {*self._ended["superseded_items"], *self._ended["retracted_items"]}
+        return [row for row in self._items if row.id not in ended] + self._new_items
+
+    def _end_facts(self, rows: Sequence[Fact], how: str) -> None:
+        self._ended[f"{how}_facts"] += [row.id for row in rows if row.id]
+        self._new_facts = [row for row in self._new_facts if row not in rows]
+
+    def _end_items(self, rows: Sequence[ProfileItem], how: str) -> None:
+        self._ended[f"{how}_items"] += [row.id for row in rows if row.id]
+        self._new_items = [row for row in self._new_items if row not in rows]
+
+    def _fact(self, candidate: Candidate, slot: Slot) -> Fact:
+        said = self._said[candidate.source_id]
+        return Fact(
+            id=0,
+            scope_id=self._ledger.scope_id,
+            session_id=said.session_id,
+            person_id=self._person_id,
+            speaker_name=said.speaker_name,
+            slot=slot.name,
+            value=candidate.value,
+            source_ids=(candidate.source_id,),
+            status="active",
+            created_ms=said.created_ms,
+            expires_ms=said.created_ms + self._rules.facts_ttl_ms,
+        )
+
+    def _item(self, slot: Slot, value: str, source_ids: tuple[int, ...]) -> ProfileItem:
+        said = self._latest(source_ids)
+        sentence = slot.chinese if self._rules.language == "zh" else slot.english
+        return ProfileItem(
+            id=0,
+            person_id=self._person_id,
+            namespace=self._rules.namespace,
+            kind=slot.kind,
+            slot=slot.name,
+            text=sentence.format(value),
+            pinned=slot.life == "pinned",
+            chat_type=said.chat_type,
+            source_ids=source_ids,
+            status="active",
+            valid_from_ms=said.created_ms,
+            valid_to_ms=None,
+            scope_id=self._ledger.scope_id,
+            value=value,
+        )
+
+    def _latest(self, source_ids: tuple[int, ...]) -> Message:
+        return self._said[max(id_ for id_ in source_ids if id_ in self._said)]
+
+
+_SERVICE = slot_of("service") or Slot(
+    name="service", kind="service", single=False, life="lasting", english="{}", chinese="{}"
+)
