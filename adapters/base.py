@@ -29,7 +29,8 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
 
     `reply_to` is the message it answers. `quoted` is set where others spoke in between, so that readers need to be told
     which message that is; a platform with replies of its own shows `reply_to` as one only then. `since_ms` is when the message
-    was accepted (epoch milliseconds): nothing that answers it is older; None: unknown.
+    was accepted (epoch milliseconds): nothing that answers it is older; None: unknown. `only_for` is the account that alone is
+    to see the reply, in a group of a channel that `whispers`; None: all may.
     """
 
     channel: str
@@ -38,6 +39,7 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
     reply_to: str | None = None
     quoted: Quote | None = None
     since_ms: int | None = None
+    only_for: str | None = None
 
 
 class Sender(msgspec.Struct, frozen=True, kw_only=True):
@@ -206,6 +208,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     streams: bool = False  # its callers follow a reply while it is made
     collected: bool = False  # the caller collects its reply: storing it is delivering it, and nothing is sent
     exclusive: bool = False  # its account bears one connection at a time: the old one ends before a new one begins
+    whispers: bool = False  # it can show a group's member what nobody else there sees (`Address.only_for`)
     deletions: bool = False  # its platform tells of messages that people delete
     command_prefix: str = ""  # stands before commands' names in its menu: `clew-` for /clew-new
 

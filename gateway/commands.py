@@ -58,6 +58,11 @@ def lasts(command: Command) -> bool:
     return command.name == "new" or (command.name == "agent" and bool(command.argument))
 
 
+def personal(command: Command) -> bool:
+    """Whether the answer to the command concerns its sender alone; a new conversation is one for everybody in it."""
+    return command.name != "new"
+
+
 def help_text(settings: RoomSettings, language: Language, *, chat_type: ChatType = "private", prefix: str = "") -> str:
     """Return the list of commands that work in this room, and in a group what else the bot hears. `prefix` stands before
     commands' names in the platform's menu."""

@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from adapters.base import Adapter
+from adapters.base import Adapter, Address, MessageEvent
 from config.channels.base import RoomSettings
 from gateway.inbox.base import Event, Outcome, Reply
 from gateway.incoming import message_of
@@ -24,11 +24,13 @@ SPLIT_AT_ONCE = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """What goes back to the person. `failed` set: it is a notice, and the turn ends so."""
+    """What goes back to the person. `failed` set: it is a notice, and the turn ends so. `personal`: it is for that person's
+    eyes only, where the platform can see to that."""
 
     text: str
     failed: Outcome | None = None
     session: str | None = None
+    personal: bool = False
 
 
 def failure(
@@ -43,6 +45,13 @@ def refusal(head: Route, room: RoomSettings) -> Outgoing:
     limits, chars = room.limits, len(message_of(head).text)
     limit = limits.per_minute if head.rule == "rate_limited" else limits.message_chars
     return failure(head.rule, notice(head.rule, head.language, chars=chars, limit=limit))
+
+
+def whispered(address: Address, outgoing: Outgoing, *, said: MessageEvent, adapter: Adapter | None) -> Address:
+    """Return the address, for the asker's eyes only where the reply is personal and the platform can see to that."""
+    if not outgoing.personal or said.chat_type == "private" or adapter is None or not adapter.capabilities.whispers:
+        return address
+    return msgspec.structs.replace(address, only_for=said.sender.account, quoted=None)
 
 
 def left_by(event: Event, reply: Reply) -> Event:

@@ -17,7 +17,7 @@ from config.channels.base import RoomSettings
 from gateway import logs
 from gateway.amending import DELETED, amended
 from gateway.asking import Asking, Draft
-from gateway.commands import parse_command
+from gateway.commands import parse_command, personal
 from gateway.errors import AgentFault
 from gateway.hot.base import Streams
 from gateway.inbox.base import Event, Inbox, Outbox, Outcome, Reply
@@ -27,7 +27,7 @@ from gateway.live import Live
 from gateway.metrics import Metrics
 from gateway.naming import Naming
 from gateway.notices import NOTICES, notice
-from gateway.outgoing import Outgoing, chunks_of, failure, left_by, refusal
+from gateway.outgoing import Outgoing, chunks_of, failure, left_by, refusal, whispered
 from gateway.people import People, vouched
 from gateway.presence import Presence
 from gateway.replies import Commands
@@ -123,9 +123,11 @@ class Responder:
             outgoing = await self._outgoing(turn, routes, shown)
             if outgoing is None:
                 return
-            chunks = await chunks_of(self._live.made(address.channel), outgoing.text)
+            adapter = self._live.made(address.channel)
+            chunks = await chunks_of(adapter, outgoing.text)
             message_id, current = await shown.end(), self._current(address)
-            target = target_of(await self._addressed(turn, routes[0], current))
+            quoting, said = await self._addressed(turn, routes[0], current), message_of(routes[0])
+            target = target_of(whispered(quoting, outgoing, said=said, adapter=adapter))
             reply = Reply(
                 event_ids=ids,
                 turn_id=turn.turn_id,
@@ -192,7 +194,7 @@ class Responder:
             return await self._answer(turn, routes, shown)
         if command.name == "new" and command.argument and vouched(head.event.sender):
             return await self._answer(turn, routes, shown, said=command.argument)
-        return Outgoing(await self._commands.answer(command, head, room))
+        return Outgoing(await self._commands.answer(command, head, room), personal=personal(command))
 
     async def _answer(
         self, turn: Running, routes: list[Route], shown: Shown, *, said: str | None = None

@@ -20,7 +20,8 @@ from adapters.slack.web import ApiRefused, translated
 
 logger = logging.getLogger(__name__)
 
-POST, UPDATE, DELETE, STATUS = "chat.postMessage", "chat.update", "chat.delete", "assistant.threads.setStatus"
+POST, WHISPER = "chat.postMessage", "chat.postEphemeral"
+UPDATE, DELETE, STATUS = "chat.update", "chat.delete", "assistant.threads.setStatus"
 
 MARK = "clew"
 """The kind of metadata by which a message is found again: {"chunk": id} of a reply's part, {"turn": id} of what shows one."""
@@ -47,7 +48,10 @@ class Posting:
 
     async def send(self, address: Address, chunk: str, *, chunk_id: str, shown: str | None) -> Receipt:
         """See `Adapter.send`. Markdown that Slack won't take goes out as plain text; what can't be edited any more, as a new
-        message, and the half of it that was shown is taken away."""
+        message, and the half of it that was shown is taken away. What only one person is to see has no message's id."""
+        if address.only_for is not None:
+            await self._posted(address, chunk, chunk_id=chunk_id)
+            return Receipt()
         if shown is None:
             return Receipt(message_id=await self._posted(address, chunk, chunk_id=chunk_id))
         self._shown.pop(shown, None)
@@ -124,7 +128,9 @@ class Posting:
             raise
 
     async def find(self, address: Address, *, chunk_id: str) -> Receipt | None:
-        """See `Reconciles.find`."""
+        """See `Reconciles.find`. What only one person sees is in no history, and seeing it twice does no harm."""
+        if address.only_for is not None:
+            return None
         ts = await self._found(address, {"chunk": chunk_id})
         return Receipt(message_id=ts) if ts is not None else None
 
@@ -164,6 +170,9 @@ class Posting:
         return answer.data if isinstance(answer.data, dict) else {}
 
     async def _post(self, address: Address, content: Mapping[str, Any]) -> str:
+        """Return the new message's id. Raises `SendFailed`."""
+        if address.only_for is not None:
+            return await self._whisper(address, address.only_for, content)
         with translated(POST, scope=scope(self._name, POST, address.room)):
             answer = await self._client.chat_postMessage(
                 channel=address.room, thread_ts=address.thread, unfurl_links=False, unfurl_media=False, **content
@@ -173,6 +182,16 @@ class Posting:
             raise Unknown(f"{POST}: the answer names no message")
         return ts
 
+    async def _whisper(self, address: Address, account: str, content: Mapping[str, Any]) -> str:
+        """As `_post`, for one person. In a thread that the message itself would begin, Slack shows him nothing."""
+        thread = address.thread if address.thread != address.reply_to else None
+        shown = {name: content[name] for name in ("text", "blocks") if name in content}  # it takes no metadata
+        with translated(WHISPER, scope=scope(self._name, WHISPER)):
+            answer = await self._client.chat_postEphemeral(
+                channel=address.room, user=account, thread_ts=thread, **shown
+            )
+        return str(answer.get("message_ts"))
+
     async def _update(self, room: str, ts: str, content: Mapping[str, Any]) -> None:
         with translated(UPDATE, scope=scope(self._name, UPDATE)):
             await self._client.chat_update(channel=room, ts=ts, **content)
@@ -180,9 +199,11 @@ class Posting:
 
 def rates(name: str, address: Address, call: Call) -> tuple[Rate, ...]:
     """Return Slack's limits as documented: a message a second in a channel with short bursts (taken as four in four seconds) and
-    a few hundred a minute in the workspace; `chat.update` is of tier 3, 50 a minute; what `setStatus` bears is not
-    documented, so the same."""
+    a few hundred a minute in the workspace; `chat.update` is of tier 3, 50 a minute, `chat.postEphemeral` of tier 4, 100;
+    what `setStatus` bears is not documented, so as an edit."""
     match call:
+        case "send" if address.only_for is not None:
+            return (Rate(scope=scope(name, WHISPER), count=100, per_s=60),)
         case "send":
             in_room = Rate(scope=scope(name, POST, address.room), count=4, per_s=4)
             return in_room, Rate(scope=scope(name, POST), count=300, per_s=60)

@@ -232,6 +232,24 @@ async def test_a_new_conversation_by_slash_command(there: World) -> None:
 
 
 @pytest.mark.asyncio(loop_scope="module")
+async def test_what_a_command_tells_one_person_is_seen_by_nobody_else(there: World) -> None:
+    """By slash command or in words, in a channel or its thread; that a new conversation begins concerns everybody."""
+    general = there.bot.workspace.channel("general", members=[there.ann, there.bob, there.bot])
+    root = await there.says(there.ann, general, f"{there.bot.mention} remember 8821", answer="re: remember 8821")
+    await there.bob.says(general, f"{there.bot.mention} /memory", thread=root)
+    await general.wait_for(lambda messages: len(general.ephemerals) == 1, 20)
+    await there.bob.runs(there.app, general, "/memory")
+    await general.wait_for(lambda messages: len(general.ephemerals) == 2, 20)
+    await there.bob.runs(there.app, general, "/new")
+    await general.wait_for(lambda messages: len(there.replies(general)) == 2, 20)
+
+    told = [(who, message.thread_ts) for who, message in general.ephemerals]
+    assert [(there.bob.id, root), (there.bob.id, None)] == told
+    assert "8821" in general.ephemerals[0][1].shown
+    assert ["re: remember 8821", "A new conversation begins here."] == there.replies(general)
+
+
+@pytest.mark.asyncio(loop_scope="module")
 async def test_an_answer_shows_while_it_is_made_and_the_finished_one_takes_its_place(there: World) -> None:
     """One message, posted and edited; a status in the thread until then."""
     held = Held()

@@ -6,18 +6,21 @@ import asyncio
 import threading
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from typing import Literal
 
 import pytest
 
-from adapters.base import Address, Capabilities, Intake, Receipt
-from gateway.outgoing import SPLIT_AT_ONCE, chunks_of
+from adapters.base import Address, Capabilities, Intake, MessageEvent, Quote, Receipt, Sender
+from gateway.outgoing import SPLIT_AT_ONCE, Outgoing, chunks_of, whispered
 
 
 class Splitter:
     """A channel that splits at bars, once `before` returns."""
 
-    def __init__(self, before: Callable[[], object] = lambda: None, *, collected: bool = False) -> None:
-        self.capabilities = Capabilities(collected=collected)
+    def __init__(
+        self, before: Callable[[], object] = lambda: None, *, collected: bool = False, whispers: bool = False
+    ) -> None:
+        self.capabilities = Capabilities(collected=collected, whispers=whispers)
         self._before = before
 
     def chunks(self, text: str) -> list[str]:
@@ -60,3 +63,35 @@ async def test_a_short_reply_is_split_at_once() -> None:
     await chunks_of(Splitter(lambda: threads.append(threading.get_ident())), "a" * SPLIT_AT_ONCE)
 
     assert [threading.get_ident()] == threads
+
+
+@pytest.mark.parametrize(
+    ("personal", "chat_type", "channel", "only_for"),
+    [
+        (True, "group", Splitter(whispers=True), "用户*1"),
+        (False, "group", Splitter(whispers=True), None),
+        (True, "private", Splitter(whispers=True), None),
+        (True, "group", Splitter(), None),
+        (True, "group", None, None),
+    ],
+    ids=["personal", "for-all", "private", "cannot", "gone"],
+)
+def test_what_is_personal_is_whispered_in_a_group_where_that_can_be_done(
+    personal: bool, chat_type: Literal["private", "group"], channel: Splitter | None, only_for: str | None
+) -> None:
+    """To the asker's account, as the platform knows it; he needs no quote of what he asked himself."""
+    quoted = Quote(name="Ann", text="/memory")
+    address = Address(channel="acme", room="r1", thread="t1", reply_to="m1", quoted=quoted)
+    said = MessageEvent(
+        channel="acme",
+        room="r1",
+        chat_type=chat_type,
+        sender=Sender(user="T1.用户*1", tenant="T1", account="用户*1"),
+        dedupe_ids=(),
+        message_id="m1",
+        text="/memory",
+    )
+    whisper = Address(channel="acme", room="r1", thread="t1", reply_to="m1", only_for="用户*1")
+    expected = whisper if only_for else address
+
+    assert expected == whispered(address, Outgoing("yours", personal=personal), said=said, adapter=channel)
