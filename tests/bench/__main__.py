@@ -14,7 +14,18 @@ import time
 from tests.bench import stores, stores_postgres, windows
 from tests.services import running_postgres, running_valkey
 
-PARTS = ("trim", "stores", "model_client", "inbox", "turns", "slack", "first_token", "start", "render", "profile_recall")
+PARTS = (
+    "trim",
+    "stores",
+    "model_client",
+    "inbox",
+    "turns",
+    "slack",
+    "first_token",
+    "start",
+    "render",
+    "profile_recall",
+)
 
 
 def main(names: list[str]) -> int:
