@@ -1,0 +1,110 @@
+"""What must never be lost, in English: allergies, diets, access, limits, and how somebody wishes to be treated."""
+
+from __future__ import annotations
+
+from memory.rules.english.words import AM, LANGUAGE, THINGS, VERY
+from memory.rules.rule import rule
+
+RULES = (
+    rule("allergy", rf"{AM} (?:not|no longer){VERY} allergic to {THINGS}", many=True, op="retract"),
+    rule("limit", rf"{AM} no longer (?P<v>pregnant|diabetic|breastfeeding|under \d\d)\b", op="retract"),
+    rule(
+        "eats", rf"{AM} (?:no longer|not) (?:a )?(?P<v>vegan|vegetarian|pescatarian)\b(?= any ?more|,|$)", op="retract"
+    ),
+    rule("allergy", rf"{AM}{VERY} allergic to {THINGS}", many=True),
+    rule("allergy", rf"{AM} [\w ]{{1,40}} (?:and|but) (?:also )?allergic to {THINGS}", many=True),
+    rule(
+        "allergy",
+        r"\bi(?: have|'ve got|'ve) (?:an? )?(?:(?:severe|bad|mild|serious|strong|known) )?(?P<v>(?!an?\b"
+        r"|no\b|some\b|any\b|food\b|many\b|several\b|severe\b|multiple\b)[a-z-]+(?: [a-z-]+)?) allerg(?:y"
+        r"|ies)\b",
+    ),
+    rule("allergy", rf"(?:\bmy |^)allerg(?:y|ies)(?: are| is|:) {THINGS}", many=True),
+    rule("diet", rf"{AM} [\w ]{{0,20}}?(?P<v>lactose|gluten|fructose|histamine)[- ]intolerant\b"),
+    rule(
+        "diet",
+        rf"\bi (?:(?:really|also|just) )?(?:don't|do not|can't|cannot|never|must not|mustn't) (?:eat"
+        rf"|drink) (?:any )?{THINGS}",
+        many=True,
+    ),
+    rule(
+        "eats",
+        rf"{AM}(?: now| also| strictly)* (?:an? )?(?:strict )?(?P<v>vegan|vegetarian"
+        rf"|pescatarian)\b(?! (?:restaurant|shop))",
+    ),
+    rule(
+        "eats",
+        r"\bi (?:only |strictly )?(?:eat|keep|follow|need)(?: only| strictly)? (?:a )?(?P<v>kosher|halal"
+        r"|vegan|vegetarian|gluten-free|keto|low-carb)\b",
+    ),
+    rule(
+        "eats",
+        r"(?:^|, )(?:only )?(?P<v>kosher|halal|vegan|vegetarian|gluten-free) (?:food|meals?)(?: only| please"
+        r"| for me)",
+    ),
+    rule(
+        "access",
+        rf"(?:\bi (?:use|need|sit in|rely on)|{AM} in) (?:an? |my )?(?P<v>(?:electric |manual )?wheelchair"
+        rf"|walking stick|cane|walker|guide dog|hearing aids?|screen reader)\b(?! (?:ramp|access))",
+    ),
+    rule(
+        "access",
+        r"\bi (?:need|require|depend on) (?P<v>step-free access|wheelchair access|barrier-free access|a ramp"
+        r"|sign language|an interpreter|large print|subtitles|captions|a lift)\b",
+    ),
+    rule(
+        "access",
+        rf"{AM}{VERY} (?P<v>deaf|blind|hard of hearing|colou?r[- ]?blind|visually impaired|partially sighted"
+        rf"|hearing impaired|dyslexic|left-handed|autistic|paraplegic)\b(?! to\b)",
+    ),
+    rule(
+        "limit",
+        rf"{AM}{VERY} (?:an? )?(?P<v>pregnant|diabetic|epileptic|asthmatic|under \d\d|underage|breastfeeding"
+        rf"|claustrophobic|(?:scared|afraid|terrified) of (?:heights|flying|the dark|needles))\b",
+    ),
+    rule(
+        "limit",
+        r"\bi(?:'ve| have|'ve got| have got| suffer from| get)(?: (?:an?|severe|bad"
+        r"|terrible))* (?P<v>epilepsy|diabetes|asthma|high blood pressure|low blood pressure|pacemaker"
+        r"|heart condition|c(?:o)?eliac disease|vertigo|migraines?|motion sickness|seasickness"
+        r"|claustrophobia|arthritis)\b",
+    ),
+    rule(
+        "limit",
+        r"(?:\bi (?:take|use|am on)|\bi'm (?:on|taking)) (?P<v>blood thinners|insulin|antidepressants"
+        r"|beta blockers)\b",
+    ),
+    rule(
+        "limit",
+        r"\bi (?P<v>(?:can't|cannot|can not|am not allowed to|may not|must not|mustn't) (?:fly|drive|swim"
+        r"|dive|drink alcohol|lift(?: heavy)?(?: [a-z]+)?|climb stairs|use (?:the )?stairs|stand for long"
+        r"|work (?:at )?nights?))\b(?! (?:it|this|that|there|until|till|before|because|today|tomorrow|home))",
+    ),
+    rule(
+        "wish",
+        r"(?:^|, |; |\b(?:please|and|so|but) )(?P<v>(?:don't|do not|never) (?:call|phone|text|ring|message"
+        r"|contact|e-?mail|wake|ping) me(?: (?:after|before|on|at|in|between|by|during"
+        r"|while)(?: [\w:]+){1,3})?)(?= ?(?:$|,)| (?:please|and|just))",
+    ),
+    rule(
+        "wish",
+        r"(?:^|, |\b(?:please|and|so|but) )(?P<v>(?:don't|do not|never) call me (?!on\b|at\b|again|back"
+        r"|today|tomorrow|now|later|any|after|before|if|when|stupid)[\w'-]+)(?= ?(?:$|,)| (?:please|and))",
+    ),
+    rule("wish", rf"(?:^|, |\b(?:please|and|so) )(?P<v>speak {LANGUAGE}(?: (?:with|to) me)?)(?= ?(?:$|,))"),
+    rule(
+        "wish",
+        rf"(?:^|, |\b(?:please|and|so) )(?P<v>(?:always )?(?:answer|reply|write|respond|speak"
+        rf"|talk)(?: (?:to )?me)? (?:only )?in {LANGUAGE})\b",
+    ),
+    rule(
+        "wish",
+        r"(?:^|, |\b(?:please|and|so) )(?P<v>keep (?:your |the )?(?:answers|replies|messages|responses"
+        r"|it) (?:short|brief|simple|concise))\b",
+    ),
+    rule(
+        "wish",
+        r"(?:^|, |\b(?:please|and|so) )(?P<v>(?:use my (?:first|last|full) name(?: only)?"
+        r"|address me (?:formally|informally|by my \w+ name)))\b",
+    ),
+)

@@ -1,0 +1,97 @@
+"""Who somebody is, in English: name, place, work, membership, languages."""
+
+from __future__ import annotations
+
+from memory.rules.english.words import (
+    AM,
+    CAP,
+    DEPARTMENT,
+    LANGUAGE,
+    LEVEL,
+    NAME,
+    NO_LONGER,
+    NOT_A_NAME,
+    ON,
+    PLACE,
+    ROLE,
+)
+from memory.rules.rule import rule
+
+RULES = (
+    rule("employer", rf"\bi (?:don't|do not) work (?:at|for) (?P<v>{CAP})(?={NO_LONGER})", op="retract"),
+    rule("employer", rf"\bi (?:no longer work|stopped working) (?:at|for) (?P<v>{CAP})", op="retract"),
+    rule("city", rf"\bi (?:no longer live in {PLACE}|(?:don't|do not) live in {PLACE}{NO_LONGER})", op="retract"),
+    rule("name", rf"\bmy (?:(?:full|last|first|family) )?name(?:'s| is)(?: now)? (?P<v>{NOT_A_NAME}{NAME})"),
+    rule("name", rf"^(?:the )?name(?: is|:) (?P<v>{CAP})"),
+    rule(
+        "name",
+        rf"(?:^|[,!] )(?:this is"
+        rf"|{AM}) (?P<v>{NOT_A_NAME}(?-i:[A-Z][a-z])[\w'-]*(?-i:(?: [A-Z][\w'-]+){{0,2}}))(?= ?(?:$|,)| from "
+        rf"| and | here\b)",
+    ),
+    rule(
+        "name",
+        rf"(?:^|\b(?:hi|hello|hey)[ ,]+)(?:it's )?(?P<v>{NOT_A_NAME}(?!same|right"
+        rf"|over)(?-i:[A-Z][a-z]+(?: [A-Z][a-z]+)?)) here(?: again)? from ",
+    ),
+    rule(
+        "address_as",
+        rf"(?:^|, |\b(?:please|just|can|may|should|and|to|so|or) )(?:call|address) me (?:as )?(?P<v>(?!back"
+        rf"|at|on|when|if|later|tomorrow|crazy|old|after|before|in|to|by|for|tonight|today|again|now|please"
+        rf"|asap|maybe|stupid|formally|informally|anytime|whenever){NAME})",
+    ),
+    rule("address_as", rf"\b(?:everybody|everyone|people|friends|they|most) (?:just )?calls? me (?P<v>{CAP})"),
+    rule("address_as", rf"\bi go by (?P<v>{CAP})"),
+    rule("birthday", rf"\bmy (?:birthday|birth date|date of birth)(?: is|'s|:)(?: on)? (?:the )?(?P<v>{ON})"),
+    rule("birthday", rf"\bi was born (?:on )?(?:the )?(?P<v>{ON})"),
+    rule(
+        "city",
+        rf"(?:\bi|{AM})(?: now| currently| actually)* (?:live|living|reside|residing|based"
+        rf"|located) in (?P<v>{PLACE})",
+    ),
+    rule("city", rf"\bi(?:'ve| have)?(?: just| recently)? (?:moved|relocated) to (?P<v>{PLACE})"),
+    rule("city", rf"\bi(?:'ve| have)? based myself in (?P<v>{PLACE})"),
+    rule(
+        "employer",
+        rf"(?:\bi|{AM})(?: now| currently)* (?:work|working"
+        rf"|employed)(?: as (?:an? )?[\w-]+(?: [\w-]+){{0,3}})? (?:at|for|by) (?P<v>(?!Home|Night|The){CAP})",
+    ),
+    rule(
+        "role",
+        rf"(?:{AM}|\bi was hired as|\bi work as|\bi've been)(?: now| currently| just| actually"
+        rf"| also)* (?:an? |the )?(?P<v>(?:(?!not|going|your|my|his|her|former|looking|the|a|an|in|on|with"
+        rf"|for|of|from|to)[\w-]+ ){{0,2}}{ROLE})\b(?!'|’| (?:fee|discount|account|id|card))",
+    ),
+    rule(
+        "department",
+        rf"(?:{AM}|\bi work|\bi sit)(?: now| currently)*,? (?:in|on|from|with|part of) (?:the "
+        rf"|our )?(?P<v>(?!wrong|right|same|other|winning|best|your|my|new|a\b|an\b|that|this"
+        rf"|which)[\w&-]+(?: (?!department|team)[\w&-]+)?) (?:department|team|dept|division)\b",
+    ),
+    rule("department", rf"(?:\bi|{AM})(?: now)? (?:work|working) in (?P<v>{DEPARTMENT})\b"),
+    rule(
+        "department",
+        rf"{AM} (?:[\w'-]+ ){{1,3}}from (?:the )?(?P<v>(?:[\w&-]+(?: [\w&-]+)?(?= (?:department|team|dept))"
+        rf"|{DEPARTMENT}\b))",
+    ),
+    rule("department", rf"\bmy (?:department|team) is (?:the )?(?P<v>{CAP}|{DEPARTMENT}\b)"),
+    rule(
+        "department",
+        r"\bi(?:'ve| have| just)* (?:moved|switched|transferred|changed) to (?:the )?(?P<v>(?!a\b|an\b"
+        r"|another|your)[\w&-]+(?: [\w&-]+)?) (?:department|team|dept|division)\b",
+    ),
+    rule(
+        "membership",
+        rf"{AM}(?: now| already| also| still)* (?:an? )?(?P<v>{LEVEL})(?: card)? (?:member|customer"
+        rf"|subscriber|card ?holder|status)\b",
+    ),
+    rule("membership", rf"{AM}(?: now| already| also| still)* (?:an? )?(?P<v>vip)\b"),
+    rule("membership", rf"\bi(?: have|'ve got)(?: an?)? (?P<v>{LEVEL}) (?:status|membership|card)\b"),
+    rule(
+        "speaks",
+        rf"\bi (?:can |also |only |mostly |mainly )*speak (?P<v>{LANGUAGE}(?:(?:, {LANGUAGE}){{0,5}},? (?:and"
+        rf"|or) {LANGUAGE})?)\b",
+        many=True,
+    ),
+    rule("speaks", rf"\bmy (?:native language|mother tongue|first language|native tongue) is (?P<v>{LANGUAGE})\b"),
+)

@@ -1,0 +1,42 @@
+"""What slots are called when somebody asks for one, says which is wrong or wants one forgotten; in" " English and Chinese."""
+
+from __future__ import annotations
+
+import re
+
+_NOUNS = (
+    ("order", r"\border(?: number| no\.?| id)?\b|订单|单号"),
+    ("phone_tail", r"\b(?:phone|mobile|cell)(?: number)?\b|手机|电话"),
+    ("shoe_size", r"\bshoe size\b|鞋码|鞋号|鞋的尺码|鞋子?.{0,6}[几多][大码]"),
+    (
+        "clothes_size",
+        r"\b(?:clothes|clothing|shirt|dress|jacket|hoodie|sweater|coat|trousers?) size\b|衣服的?(?:尺码|码)" r"|衣码",
+    ),
+    ("birthday", r"\bbirthday\b|\bdate of birth\b|\bborn\b|生日|出生"),
+    ("address_as", r"\b(?:address|call) you\b|怎么称呼|如何称呼|称呼"),
+    ("name", r"\bname\b|名字|姓名|贵姓|大名"),
+    ("city", r"\b(?:city|hometown|town)\b|\bwhere (?:do you live|are you based)\b|城市|住在?哪|所在地"),
+    ("employer", r"\b(?:employer|company)\b|\bwhere do you work\b|哪家公司|什么公司|任职"),
+    ("department", r"\b(?:department|team)\b|部门"),
+    ("role", r"\b(?:job title|role|position|profession|job)\b|职位|职业|岗位"),
+    ("allergy", r"\ballerg(?:y|ies|ic)\b|过敏"),
+    (
+        "destination",
+        r"\bdestination\b|\bwhere (?:would|do|are|to)\b.{0,30}\b(?:go|going|travel|fly|travell?ing|flying)\b"
+        r"|目的地|去哪",
+    ),
+    ("budget", r"\bbudget\b|预算"),
+    ("date", r"\b(?:which|what) (?:date|day)\b|\bwhen (?:would|do|are) you\b|哪天|什么时候|日期"),
+    ("membership", r"\bmembership\b|会员"),
+)
+_SIZE = re.compile(r"\bsizes?\b|尺码|尺寸|码数|几码|多大", re.I)
+_COMPILED = tuple((slot, re.compile(pattern, re.I)) for slot, pattern in _NOUNS)
+SIZES = ("shoe_size", "clothes_size")
+
+
+def slots_named(text: str) -> list[str]:
+    """Return the slots that a text calls by name; a size of which nothing says whether it is of shoes is both."""
+    found = [slot for slot, noun in _COMPILED if noun.search(text)]
+    if _SIZE.search(text) and not any(slot in found for slot in SIZES):
+        found.extend(SIZES)
+    return found
