@@ -23,7 +23,8 @@ from adapters.problems import Problem, unavailable
 from adapters.telegram import posting, render
 from adapters.telegram.commands import Menu, register
 from adapters.telegram.front import verified, webhook_url
-from adapters.telegram.parse import USED, Identity
+from adapters.telegram.looking import Lookout
+from adapters.telegram.parse import USED
 from adapters.telegram.polling import Poller
 from adapters.telegram.posting import Posting
 from adapters.telegram.reading import Fields
@@ -34,11 +35,6 @@ from config.channels.telegram import TelegramSettings
 logger = logging.getLogger(__name__)
 
 _OPENING_S = 1.0
-
-DEAF = (
-    "privacy mode is on: in groups the bot hears commands and replies to it only, no mentions; switch it off in "
-    "@BotFather (/setprivacy) and add the bot to its groups again, or make it an admin there"
-)
 
 
 class TelegramAdapter:
@@ -74,31 +70,46 @@ class TelegramAdapter:
         self._left_behind = left_behind
         self._receiver: Receiver | None = None  # None: not open, or not yet
         self._poller: Poller | None = None
+        self._lookout: Lookout | None = None
 
     @asynccontextmanager
     async def running(self, intake: Intake) -> AsyncIterator[None]:
         async with clients(self._settings) as (bot, polling):
-            me = await self._identity(bot)
+            lookout = self._lookout_for(bot)
+            me = await lookout.identity()
             await self._tell_commands(bot)
             self._bot, self._posting = bot, Posting(self._name, bot, settings=self._settings, clock=time.monotonic)
-            self._receiver = Receiver(self._name, intake=intake, me=me, left_behind=self._left_behind)
+            self._lookout = lookout
+            self._receiver = receiver = Receiver(self._name, intake=intake, me=me, left_behind=self._left_behind)
             try:
                 if self._settings.mode == "polling":
-                    async with self._polled(bot, polling):
-                        yield
+                    self._poller = await self._poller_for(bot, polling)
                 else:
-                    await self._called(bot)
-                    yield
+                    await lookout.called()
+                async with asyncio.TaskGroup() as tasks:
+                    working = [tasks.create_task(lookout.run(receiver.known_as), name=f"lookout {self._name}")]
+                    if self._poller is not None:
+                        working.append(tasks.create_task(self._poller.run(), name=f"poller {self._name}"))
+                    try:
+                        yield
+                    finally:
+                        for task in working:
+                            task.cancel()
             finally:
-                self._bot = self._posting = self._receiver = self._poller = None
+                self._bot = self._posting = self._receiver = self._poller = self._lookout = None
 
-    async def _identity(self, bot: Bot) -> Identity:
-        with translated("getMe"):
-            user = await bot.get_me()
-        hears = user.can_read_all_group_messages is True
-        if not hears:
-            logger.warning(DEAF, extra={"channel": self._name})
-        return Identity(account=user.id, username=user.username or "", name=user.first_name, hears_groups=hears)
+    def _lookout_for(self, bot: Bot) -> Lookout:
+        settings, url = self._settings, None
+        if settings.mode == "webhook":
+            url = webhook_url(self._public_url or "", self._name, secret=self._secret, token=bot.token.encode())
+        return Lookout(
+            self._name,
+            bot,
+            url=url,
+            secret=self._secret.decode(),
+            every_s=settings.look_s,
+            again_s=min(settings.reconnect_s, settings.look_s),
+        )
 
     async def _tell_commands(self, bot: Bot) -> None:
         """A menu that can't be told now is told at the next start; nothing else depends on it."""
@@ -111,8 +122,7 @@ class TelegramAdapter:
         else:
             logger.info("commands registered", extra={"channel": self._name, "languages": given})
 
-    @asynccontextmanager
-    async def _polled(self, bot: Bot, polling: HTTPXRequest) -> AsyncIterator[None]:
+    async def _poller_for(self, bot: Bot, polling: HTTPXRequest) -> Poller:
         with translated("deleteWebhook"):
             await bot.delete_webhook(drop_pending_updates=False)  # else people lose what they said meanwhile
 
@@ -124,27 +134,7 @@ class TelegramAdapter:
                 found = await polling.post(f"{bot.base_url}/getUpdates?{query}")
             return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
-        poller = Poller(fetch=fetch, take=self._take, reconnect_s=self._settings.reconnect_s, name=self._name)
-        async with asyncio.TaskGroup() as tasks:
-            polling_task = tasks.create_task(poller.run(), name=f"poller {self._name}")
-            self._poller = poller
-            try:
-                yield
-            finally:
-                polling_task.cancel()
-
-    async def _called(self, bot: Bot) -> None:
-        """Let Telegram call us, unless it does already. What it has not delivered yet is never dropped."""
-        secret, token = self._secret, bot.token.encode()
-        url = webhook_url(self._public_url or "", self._name, secret=secret, token=token)
-        with translated("getWebhookInfo"):
-            known = await bot.get_webhook_info()
-        if known.url == url and set(known.allowed_updates) == set(USED):
-            return
-        with translated("setWebhook"):
-            await bot.set_webhook(
-                url, secret_token=secret.decode(), allowed_updates=list(USED), drop_pending_updates=False
-            )
+        return Poller(fetch=fetch, take=self._take, reconnect_s=self._settings.reconnect_s, name=self._name)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Take one update, acknowledged once it is stored; the answer is empty, for Telegram would do what stands in it."""
@@ -192,10 +182,10 @@ class TelegramAdapter:
     @property
     def problem(self) -> str | None:
         """See `adapters.base.Reports`."""
-        parts = (self._receiver, self._poller)
+        parts = (self._receiver, self._poller, self._lookout)
         return next((part.problem for part in parts if part is not None and part.problem is not None), None)
 
     @property
     def warning(self) -> str | None:
         """See `adapters.base.Reports`."""
-        return DEAF if self._receiver is not None and not self._receiver.me.hears_groups else None
+        return self._lookout.warning if self._lookout is not None else None

@@ -49,13 +49,11 @@ CAPTIONED = frozenset({"animation", "audio", "document", "live_photo", "paid_med
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """Who we are (`getMe`): the bot's account, its @name without the @, its name; whether it hears all that groups say
-    (privacy mode is off)."""
+    """Who we are (`getMe`): the bot's account, its @name without the @, its name."""
 
     account: int
     username: str
     name: str
-    hears_groups: bool = True
 
 
 class Ignored(msgspec.Struct, frozen=True):

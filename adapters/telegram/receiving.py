@@ -34,14 +34,18 @@ class NotTaken(AdapterFault):
 
 
 class Receiver:
-    """Takes a channel's updates. `me` is who the bot is now; `left_behind` is called for each that is given up."""
+    """Takes a channel's updates. `me` is who the bot is; `left_behind` is called for each that is given up."""
 
     def __init__(self, name: str, *, intake: Intake, me: Identity, left_behind: Callable[[], None]) -> None:
-        self.me = me
+        self._me = me
         self._name = name
         self._intake = intake
         self._left_behind = left_behind
         self._parking = Parking()
+
+    def known_as(self, me: Identity) -> None:
+        """Read what comes from now on as said to a bot of this name."""
+        self._me = me
 
     @property
     def problem(self) -> str | None:
@@ -54,7 +58,7 @@ class Receiver:
         given = update.get("update_id")
         number = given if isinstance(given, int) else -1
         try:
-            event = parse(update, channel=self._name, me=self.me)
+            event = parse(update, channel=self._name, me=self._me)
             if isinstance(event, Ignored):
                 self._ignored(event, number)
                 return

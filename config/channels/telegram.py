@@ -34,10 +34,18 @@ class TelegramSettings(ChannelSettings):
         False, description="Let Telegram fetch the links in answers and show what stands there."
     )
     show_every_s: float = Field(3, ge=1, le=60, description="Seconds between two states of a growing answer at least.")
-    poll_s: int = Field(30, ge=0, le=50, description="Seconds Telegram may hold a request for updates open.")
+    poll_s: int = Field(
+        30,
+        ge=1,
+        le=50,
+        description="Seconds Telegram may hold a request for updates open; without, it is asked all the time.",
+    )
     body_bytes: int = Field(1_048_576, ge=1024, le=16_777_216, description="Largest body accepted.")
     body_s: float = Field(10, gt=0, le=60, description="Seconds a body may take to arrive.")
     connect_s: float = Field(5, gt=0, description="Seconds to connect to Telegram, or to wait for a free connection.")
-    timeout_s: float = Field(15, gt=0, description="Seconds one call of the Bot API may take.")
+    timeout_s: float = Field(15, gt=0, description="Seconds one call of the Bot API may take, connecting besides.")
+    look_s: float = Field(
+        600, gt=0, le=86_400, description="Seconds between two looks at the bot's name, privacy mode and webhook."
+    )
     reconnect_s: float = Field(30, gt=0, description="Longest wait between two tries to get updates again.")
     heartbeat_s: float = Field(15, gt=0, le=60, description="Seconds between comments on an idle event stream.")

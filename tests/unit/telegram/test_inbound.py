@@ -16,6 +16,7 @@ from tests.emulators.telegram import rooms
 from tests.emulators.telegram.emulator import telegram
 from tests.emulators.telegram.faults import conflicting, cut, html, lost, server_error, throttled
 from tests.fakes import FakeIntake
+from tests.unit.emulators.telegram.bot_client import client
 from tests.unit.telegram.world import MENU, World, adapter, world
 
 BOTH = pytest.mark.parametrize("mode", ["polling", "webhook"])
@@ -191,7 +192,7 @@ async def test_the_poller_outlives_what_the_platform_does(fault: Any) -> None:
 
 async def test_silence_is_given_up_after_its_time() -> None:
     """A dead connection looks like a quiet night."""
-    async with world(poll_s=0, timeout_s=0.2) as there:
+    async with world(poll_s=1, timeout_s=0.2) as there:
         there.tg.faults.plan("getUpdates", lost(done=False))
         there.ann.says(there.dm, "one")
         await there.heard(1)
@@ -201,7 +202,7 @@ async def test_silence_is_given_up_after_its_time() -> None:
 
 async def test_the_probe_tells_why_no_updates_come(caplog: pytest.LogCaptureFixture) -> None:
     """Another program with the same token takes them: what to do is in the line."""
-    async with world(poll_s=0) as there:
+    async with world(poll_s=1) as there:
         there.tg.faults.plan("getUpdates", *[conflicting()] * 1000)
         await there.tg.wait_called("getUpdates", times=len(there.tg.called("getUpdates")) + 3)
         with pytest.raises(AdapterFault, match="another program takes this bot's updates"):
@@ -233,6 +234,85 @@ async def test_privacy_mode_is_warned_of(reads_all: bool, caplog: pytest.LogCapt
     warned = [message for message in caplog.messages if message.startswith("privacy mode is on")]
     assert (not reads_all) == bool(warned) == bool(told)
     assert there.adapter.warning is None
+
+
+async def looked(there: World, *, times: int = 2) -> None:
+    """Return once the bot has been looked at: after the second look the first one is over."""
+    await there.tg.wait_called("getMe", times=len(there.tg.called("getMe")) + times)
+
+
+@BOTH
+async def test_another_name_of_the_bot_is_known_without_a_restart(mode: str) -> None:
+    async with world(mode=mode, look_s=0.05, bot={"reads_all": True}) as there:
+        group = there.tg.supergroup("Team", there.ann)
+        there.tg.bot.username = "renamed_bot"
+        await looked(there)
+        there.ann.says(group, "@renamed_bot 你好")
+        there.ann.says(group, "@clew_bot hi")
+        events = await there.heard(2)
+
+        assert [(True, "你好"), (False, "@clew_bot hi")] == [(event.mentions_bot, event.text) for event in events]
+
+
+async def test_privacy_mode_that_changes_is_seen(caplog: pytest.LogCaptureFixture) -> None:
+    """And told once, not at each look."""
+    async with world(look_s=0.05, bot={"reads_all": True}) as there:
+        assert there.adapter.warning is None
+        there.tg.bot.reads_all = False
+        await looked(there, times=3)
+
+        assert "privacy mode is on" in (there.adapter.warning or "")
+    assert 1 == len([one for one in caplog.messages if one.startswith("privacy mode is on")])
+
+
+async def test_a_webhook_that_somebody_took_away_is_set_again() -> None:
+    """A program that polls with our token deletes it, and no bot is told (platform-facts 2.2)."""
+    async with world(mode="webhook", look_s=0.05) as there, client(there.tg) as somebody:
+        await somebody.delete_webhook()
+        there.ann.says(there.dm, "anybody home?")
+        await there.heard(1)
+
+        assert ["anybody home?"] == there.texts
+
+
+async def test_a_webhook_of_somebody_else_is_told_and_left_alone() -> None:
+    """Two programs would take turns for ever."""
+    async with world(mode="webhook", look_s=0.05) as there, client(there.tg) as somebody:
+        await somebody.set_webhook("https://other.example/hook")
+        before = len(there.tg.called("setWebhook"))
+        await there.tg.wait_called("getWebhookInfo", times=len(there.tg.called("getWebhookInfo")) + 2)
+
+        with pytest.raises(AdapterFault, match="another program has set this bot's webhook"):
+            await there.adapter.probe()
+        assert before == len(there.tg.called("setWebhook"))
+
+
+async def test_what_could_not_be_delivered_is_warned_of() -> None:
+    """In the platform's own words (a wrong certificate, a proxy that drops the header); not of what was long ago."""
+    async with world(mode="webhook", look_s=0.05, bot={"reads_all": True}) as there:
+        webhook, now = there.tg.bot.webhook, there.tg.world.clock.now()
+        told = []
+        for webhook.last_error, webhook.last_error_at in (("Wrong response: 502", now + 60), ("SSL error", now - 60)):
+            await looked(there)
+            told.append(there.adapter.warning)
+
+        assert ["Telegram could not deliver lately: Wrong response: 502", None] == told
+
+
+async def test_a_token_that_was_revoked_is_seen_where_nothing_else_would_tell() -> None:
+    """In webhook mode nothing comes in then, which looks like a quiet day; it is looked at again soon."""
+    async with world(mode="webhook", look_s=0.05) as there:
+        bots = there.tg.world.bots
+        bot = bots.pop(there.tg.bot.token)
+        async with asyncio.timeout(10):
+            while there.adapter.problem is None:
+                await asyncio.sleep(0)
+        told = there.adapter.problem
+        bots[bot.token] = bot
+        await looked(there)
+
+        assert "the token is wrong" in told
+        assert there.adapter.problem is None
 
 
 async def test_groups_topics_and_strangers_arrive_as_what_they_are() -> None:
