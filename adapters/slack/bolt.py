@@ -54,22 +54,30 @@ def dispatcher(
     answered when it has returned."""
     app = _app(client, me)
 
+    async def kept(event: InboundEvent | Ignored) -> None:
+        try:
+            await take(event)
+        except AdapterFault:
+            raise
+        except Exception as exc:  # a fault of ours, not of what Slack sent
+            raise AdapterFault(type(exc).__name__) from exc
+
     async def event(body: Body) -> BoltResponse:
-        await take(parse.parse(body, channel=channel, me=me, reply_in_thread=settings.reply_in_thread))
+        await kept(parse.parse(body, channel=channel, me=me, reply_in_thread=settings.reply_in_thread))
         return BoltResponse(status=200)
 
     async def command(body: Body) -> BoltResponse:
-        await take(parse.slash(body, channel=channel, me=me, prefix=settings.slash_prefix))
+        await kept(parse.slash(body, channel=channel, me=me, prefix=settings.slash_prefix))
         return BoltResponse(status=200)
 
     async def interaction() -> BoltResponse:
-        await take(Ignored("interaction"))
+        await kept(Ignored("interaction"))
         return BoltResponse(status=200)
 
     async def failed(error: Exception, body: Body) -> BoltResponse:
         if not isinstance(error, BoltUnhandledRequestError):
             return _refusal(error, channel)
-        await take(Ignored("rate_limited" if body.get("type") == "app_rate_limited" else "unused"))
+        await kept(Ignored("rate_limited" if body.get("type") == "app_rate_limited" else "unused"))
         return BoltResponse(status=200)
 
     app.error(failed)
@@ -80,10 +88,10 @@ def dispatcher(
 
     async def dispatch(body: Body) -> web.Response:
         try:
-            request = _request(body)
-        except Problem as problem:
-            return await to_aiohttp_response(_refusal(problem, channel))
-        return await to_aiohttp_response(await app.async_dispatch(request))
+            answer = await app.async_dispatch(_request(body))
+        except Exception as exc:  # Bolt trips over some shapes outside of what asks `failed`
+            answer = _refusal(exc, channel)
+        return await to_aiohttp_response(answer)
 
     return dispatch
 
@@ -116,15 +124,16 @@ def _request(body: Body) -> AsyncBoltRequest:
     event = body.get("event")
     if body.get("type") == "event_callback" and not (isinstance(event, dict) and isinstance(event.get("type"), str)):
         raise Problem(400, "bad_event", "event: not an object with a type", field="event")
-    try:
-        return AsyncBoltRequest(body=body, mode="socket_mode")  # its other mode decodes, worse than `front.py`
-    except (AttributeError, KeyError, TypeError) as exc:
-        raise Problem(400, "bad_event", "the body is of no shape that Slack sends") from exc
+    return AsyncBoltRequest(body=body, mode="socket_mode")  # its other mode decodes, worse than `front.py`
 
 
 def _refusal(error: Exception, channel: str) -> BoltResponse:
-    """Return what Slack is told of a listener's failure: that it shall come again, if that may help."""
-    problem = as_problem(error if isinstance(error, AdapterFault) else AdapterFault())
+    """Return what Slack is told of a failure: that it shall come again, if that may help. What is no `AdapterFault` is Bolt's or
+    the parser's, of a body that would be no better the next time."""
+    if not isinstance(error, AdapterFault):
+        logger.warning("request can't be read", extra={"channel": channel}, exc_info=error)
+        error = Problem(400, "bad_event", "the body is of no shape that Slack sends")
+    problem = as_problem(error)
     if problem.status >= 500:
         logger.warning("request not acknowledged", extra={"channel": channel}, exc_info=error)
         if problem.status != 503:

@@ -62,6 +62,11 @@ async def test_what_clew_does_nothing_with_is_acknowledged_by_a_rule(body: dict[
         callback({"type": None}),
         callback(message()) | {"authorizations": "all"},
         {"type": "block_actions", "user": 7},
+        {"type": "block_actions", "actions": []},
+        {"type": "block_actions", "actions": [None]},
+        {"type": "view_submission", "view": 1.5},
+        {"type": "shortcut", "callback_id": ["文"]},
+        {"command": {}, "team_id": "T1", "user_id": "U1", "channel_id": "C1", "trigger_id": "1"},
     ],
 )
 async def test_what_cannot_come_from_slack_is_refused(body: dict[str, Any]) -> None:

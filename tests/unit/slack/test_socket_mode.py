@@ -187,9 +187,11 @@ async def test_a_malformed_envelope_is_acknowledged_once_and_stops_nothing(caplo
         await socket.ws.send_str("not json")
         await socket.ws.send_json({"type": "events_api", "envelope_id": "e1", "payload": {"type": "event_callback"}})
         await socket.ws.send_json({"type": "events_api", "envelope_id": "e2", "payload": None})
+        unknown = {"type": "block_actions", "actions": []}
+        await socket.ws.send_json({"type": "interactive", "envelope_id": "e3", "payload": unknown})
         await there.ann.says(there.general, "hi")
         await there.platform.settled()
 
         await heard(there, "hi")
-        assert {"e1", "e2"} <= {ack["envelope_id"] for ack in there.app.sockets.acks}
+        assert {"e1", "e2", "e3"} <= {ack["envelope_id"] for ack in there.app.sockets.acks}
         assert {"acme"} == channels_told(caplog, "envelope is malformed")
