@@ -148,6 +148,27 @@ def _agent_names(root: Path, room: RoomSettings, agents: Collection[str]) -> Ite
             yield path, "is no configured agent", f"did you mean {near}?" if near else f"use {' or '.join(agents)}"
 
 
+def _summary(room: RoomSettings, at: Callable[..., Path]) -> Iterator[Fault]:
+    """A summary is made of turns that leave the window: due before that, it would cover what is in it still (A39)."""
+    window, summary = room.memory.window, room.memory.summary
+    if not summary.enabled:
+        return
+    if summary.start_turns <= window.turns:
+        problem = f"{summary.start_turns} turns make a summary due that a window of {window.turns} still shows"
+        yield (
+            at("memory.summary.start_turns", "memory.window.turns"),
+            problem,
+            "make it larger than memory.window.turns",
+        )
+    if summary.start_tokens <= window.tokens:
+        problem = f"{summary.start_tokens} tokens make a summary due that a window of {window.tokens} still shows"
+        yield (
+            at("memory.summary.start_tokens", "memory.window.tokens"),
+            problem,
+            "make it larger than memory.window.tokens",
+        )
+
+
 def _place(
     found: tuple[Layer, ...], agents: Collection[str] | None, written: Callable[[Path], bool]
 ) -> Iterator[Fault]:
@@ -166,6 +187,10 @@ def _place(
         yield at("fallback", "agent"), "is the agent itself", "name another agent, or remove the fallback"
     if "prefix" in room.trigger and not room.prefix:
         yield at("trigger"), "asks for a prefix, and there is none", 'set prefix, such as ["!bot"]'
+    if agents and room.memory.model not in (*agents, "auto", "none"):
+        near = nearest(room.memory.model, agents)
+        yield at("memory.model"), "is no configured agent", f"did you mean {near}?" if near else "use auto or none"
+    yield from _summary(room, at)
     if window.keep_turns > window.turns:
         path = at("memory.window.keep_turns", "memory.window.turns")
         yield (

@@ -128,6 +128,18 @@ class DatabaseSettings(Section):
     cache_timeout_s: float = Field(0.25, gt=0, description="Seconds Redis may take before it is passed over.")
 
 
+class LearningSettings(Section):
+    tasks: int = Field(4, ge=1, le=100, description="Turns learned from at once.")
+    model_s: float = Field(40, gt=0, description="Seconds the model of memory may take for one question.")
+    tries: int = Field(5, ge=1, description="Questions about one turn before it is learned from by rules alone.")
+    wait_s: float = Field(5, gt=0, description="Seconds before the second try; doubles each time, up to ten minutes.")
+    lease_s: float = Field(
+        120,
+        ge=1,
+        description="Seconds after which another instance takes over what one that is silent was learning from.",
+    )
+
+
 class RetentionSettings(Section):
     queue_days: float = Field(30, gt=0, description="Days finished inbox and outbox rows are kept.")
     ledger_days: float = Field(30, gt=0, description="Days ledgers are kept.")
@@ -147,6 +159,7 @@ class Settings(Section):
     )
     database: DatabaseSettings = DatabaseSettings()
     queue: QueueSettings = QueueSettings()
+    learning: LearningSettings = LearningSettings()
     retention: RetentionSettings = RetentionSettings()
     embedder: EmbedderSettings = EmbedderSettings()
     agents: dict[Name, AgentSettings] = Field({"default": AgentSettings()}, description="The agents, by name.")

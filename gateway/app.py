@@ -49,6 +49,7 @@ from gateway.inbox.base import Event, Inbox, Outbox
 from gateway.inbox.sqlite import SqliteInbox
 from gateway.intake import Intake
 from gateway.lanes import Gathering, Lanes
+from gateway.learning import Learner
 from gateway.live import Live, MadeAgent
 from gateway.metrics import Metrics
 from gateway.naming import Naming
@@ -244,7 +245,7 @@ async def run(
         )
         streams = ProcessStreams(first_id=now_ms() * 1000)  # no stream has a thousand events a millisecond
         people, talk = People(store), Talk()
-        memory = Memory(store, tokenizers=tokenizers)
+        memory = Memory(store, tokenizers=tokenizers, due=lambda: learner.wake())
 
         def look_up_anew() -> None:
             live.configuration = rooms.applied(live.configuration)
@@ -299,6 +300,15 @@ async def run(
             metrics=metrics,
             current=rooms.current,
             settled=intake.settled,
+        )
+        learner = Learner(
+            store.derived,
+            live=live,
+            metrics=metrics,
+            ids=ids,
+            owner=f"{ids.next():x}",
+            poll_s=queue.poll_s,
+            clock=now_ms,
         )
         lanes = Lanes(
             queues,
@@ -379,6 +389,7 @@ async def run(
                 tasks.create_task(control.run(), name="edits"),
                 tasks.create_task(control.follow(), name="what others left"),
                 tasks.create_task(rooms.follow(), name="moved rooms"),
+                tasks.create_task(learner.run(), name="learning"),
             ]
             answering = tasks.create_task(lanes.run(), name="lanes")
             sending = tasks.create_task(delivery.run(), name="delivery")

@@ -48,6 +48,9 @@ class Metrics:
         self._memory_failures = Counter(
             "clew_memory_part_failures", "Parts of a prompt that could not be read.", ["part"], registry=registry
         )
+        self._learning = Counter(
+            "clew_learning", "Work of memory after replies, by how it ended.", ["work", "outcome"], registry=registry
+        )
         self._deleted = Counter(
             "clew_retention_deleted", "Rows deleted because their time was over.", ["kind"], registry=registry
         )
@@ -99,6 +102,15 @@ class Metrics:
     def tokens(self, *, agent: str, prompt: int, completion: int) -> None:
         self._tokens.labels(agent, "prompt").inc(prompt)
         self._tokens.labels(agent, "completion").inc(completion)
+
+    def memory_tokens(self, *, agent: str, prompt: int, completion: int) -> None:
+        """Count what extraction and summaries cost, apart from answers."""
+        self._tokens.labels(agent, "memory_prompt").inc(prompt)
+        self._tokens.labels(agent, "memory_completion").inc(completion)
+
+    def learning_ended(self, *, work: str, outcome: str) -> None:
+        """Count work after a reply: `turn` or `summary`; done, put_off (comes again), stale (comes again at once) or failed."""
+        self._learning.labels(work, outcome).inc()
 
     def memory_part_failed(self, part: str) -> None:
         self._memory_failures.labels(part).inc()

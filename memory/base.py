@@ -6,7 +6,7 @@ UTC, in milliseconds since 1970 (`*_ms`); all ids are 64-bit integers (`memory/i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol
 
 import msgspec
@@ -355,6 +355,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     messages: tuple[PromptMessage, ...]
     tokens: int  # of all of it, by the ledger's tokenizer
     output_tokens: int  # reserved for the answer
+    temperature: float | None = None  # None: the agent's own
+    schema: Mapping[str, object] | None = None  # of the JSON that the answer should be; None: it is text
 
 
 ANSWERED_REACH = 200

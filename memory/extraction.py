@@ -30,7 +30,6 @@ SCHEMA: Final[dict[str, Any]] = {
     "properties": {
         "changes": {
             "type": "array",
-            "maxItems": MAX_CHANGES,
             "items": {
                 "type": "object",
                 "additionalProperties": False,

@@ -25,6 +25,8 @@ from memory.terms import term_ids, terms
 logger = logging.getLogger(__name__)
 
 NO_PERSON = "nothing learned: the sender is nobody we know"
+OFF = "nothing learned: memory.facts is off here"
+GIVEN_UP = "nothing learned: it failed again and again; the log says why"
 MODEL_FAILED = "the small model failed: learned by rules alone"
 
 
@@ -34,6 +36,7 @@ class Learning(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str = "shared"
     facts_ttl_ms: int = 7_200_000
     emails: bool = False  # e-mail addresses may be kept
+    enabled: bool = True  # False: nothing is learned in this place
 
 
 async def learn(
@@ -45,8 +48,8 @@ async def learn(
     """
     material = await derived.material(ledger, namespace=learning.namespace)
     versions = tuple((row.id, row.version) for row in material.messages if row.deleted_ms is None)
-    if material.person_id is None:
-        noted = msgspec.structs.replace(ledger, notes=_noted(ledger, NO_PERSON))
+    if material.person_id is None or not learning.enabled:
+        noted = msgspec.structs.replace(ledger, notes=_noted(ledger, OFF if material.person_id else NO_PERSON))
         nothing = Learned(ledger=noted, person_id=None, namespace=learning.namespace, versions=versions)
         return await derived.settle(nothing)
     notes: tuple[str, ...] = ()
@@ -80,6 +83,12 @@ async def learn(
             item_terms=tuple(item_terms(item, material.person_id) for item in merged.items),
         )
     )
+
+
+async def give_up(derived: Derived, ledger: Ledger) -> None:
+    """Learn nothing from a turn, for good, and say so in its ledger."""
+    noted = msgspec.structs.replace(ledger, notes=_noted(ledger, GIVEN_UP))
+    await derived.settle(Learned(ledger=noted, person_id=None, namespace="", versions=()))
 
 
 def item_terms(item: ProfileItem, person_id: int) -> tuple[tuple[int, int], ...]:

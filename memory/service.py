@@ -52,9 +52,17 @@ class Memory:
     opened. An edit and a deletion open none.
     """
 
-    def __init__(self, store: Store, *, tokenizers: Tokenizers, clock: Callable[[], int] = now_ms) -> None:
-        """`clock` gives milliseconds since 1970, UTC."""
+    def __init__(
+        self,
+        store: Store,
+        *,
+        tokenizers: Tokenizers,
+        clock: Callable[[], int] = now_ms,
+        due: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`clock` gives milliseconds since 1970, UTC. `due` hears that a turn is there to be learned from."""
         self._store = store
+        self._due = due
         self._tokenizers = tokenizers
         self._clock = clock
         self.names = Names(store, clock=clock)
@@ -164,6 +172,7 @@ class Memory:
             fence=fence,
             ledger=closed(prepared.ledger, reply.usage, notes),
         )
+        self._due()
         self._calibrate(prepared, reply.usage.get("prompt", 0))
         return message
 
@@ -173,6 +182,7 @@ class Memory:
         """Store the ledger of a turn that got no reply. Never raises for the store: the failure is logged."""
         try:
             await self._store.save_ledger(closed(prepared.ledger, usage or {}, notes))
+            self._due()
         except StoreUnavailable:
             logger.exception("ledger not stored", extra={"turn": prepared.turn.turn_id})
 

@@ -52,11 +52,40 @@ class ProfileSettings(Section):
     private_in_group: bool = Field(False, description="Allow what a person said in private into this group's prompt.")
 
 
+class SummarySettings(Section):
+    enabled: bool = Field(True, description="Summarise talk that leaves the window; needs a model (memory.model).")
+    start_turns: int = Field(
+        9, ge=2, le=1000, description="Turns without a summary that make one due; more than memory.window.turns."
+    )
+    start_tokens: int = Field(
+        8000, ge=200, description="Tokens of turns without a summary that make one due; more than memory.window.tokens."
+    )
+    max_chars: int = Field(400, ge=200, le=4000, description="Characters of a summary at most.")
+
+
+class FactsSettings(Section):
+    enabled: bool = Field(True, description="Remember what people say: facts of the session, and of the person.")
+    ttl_s: float = Field(7200, gt=0, description="Seconds a fact of the session stays after the last turn.")
+    emails: bool = Field(False, description="Allow e-mail addresses to be remembered.")
+
+
+class RecallSettings(Section):
+    fragments: int = Field(3, ge=0, le=20, description="Earlier messages brought back at most; 0: none.")
+
+
 class MemorySettings(Section):
+    model: Name = Field(
+        "auto",
+        description="Agent whose model reads turns and writes summaries; `none`: rules alone, no summaries; `auto`: the agent"
+        " named `small` if there is one, else the one that answers if a model does.",
+    )
     window: WindowSettings = WindowSettings()
     session: SessionSettings = SessionSettings()
     observed: ObservedSettings = ObservedSettings()
     profile: ProfileSettings = ProfileSettings()
+    summary: SummarySettings = SummarySettings()
+    facts: FactsSettings = FactsSettings()
+    recall: RecallSettings = RecallSettings()
     recall_tokens: int = Field(2000, ge=0, description="Tokens reserved for profile, summary and facts together.")
     down_weight: Literal["auto", "all", "none"] = Field(
         "auto", description="Past replies marked as of their time: those with a look-up, all, or none."

@@ -17,10 +17,12 @@ _OFFICIAL_HOSTS = (".openai.com", ".openai.azure.com")
 class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     """What services disagree about. `cap` names the field that limits the answer; None: the settings' own
     `parameters` hold one. Newer models of OpenAI know only `max_completion_tokens`, most other services only
-    `max_tokens`; some refuse `stream_options`."""
+    `max_tokens`; some refuse `stream_options`, a prompt's own `temperature`, or a `response_format`."""
 
     cap: Literal["max_completion_tokens", "max_tokens"] | None
     usage: bool = True
+    temperature: bool = True
+    schema: bool = True
     swapped: bool = False
 
 
@@ -39,6 +41,10 @@ def other_dialect(dialect: Dialect, said: str) -> Dialect | None:
     """
     if dialect.usage and "stream_options" in said:
         return msgspec.structs.replace(dialect, usage=False)
+    if dialect.temperature and "temperature" in said:
+        return msgspec.structs.replace(dialect, temperature=False)
+    if dialect.schema and ("response_format" in said or "json_schema" in said):
+        return msgspec.structs.replace(dialect, schema=False)
     if dialect.cap is not None and not dialect.swapped and dialect.cap in said:
         other: Literal["max_completion_tokens", "max_tokens"]
         other = "max_tokens" if dialect.cap == "max_completion_tokens" else "max_completion_tokens"
@@ -56,6 +62,11 @@ def body(context: Context, settings: AgentSettings, dialect: Dialect) -> bytes:
         request["stream_options"] = {"include_usage": True}
     if dialect.cap is not None:
         request[dialect.cap] = context.output_tokens
-    if settings.temperature is not None:
-        request["temperature"] = settings.temperature
+    asked = context.temperature if dialect.temperature else None
+    temperature = settings.temperature if asked is None else asked
+    if temperature is not None:
+        request["temperature"] = temperature
+    if context.schema is not None and dialect.schema:
+        named = {"name": "answer", "strict": True, "schema": context.schema}
+        request["response_format"] = {"type": "json_schema", "json_schema": named}
     return msgspec.json.encode(request | settings.parameters)
