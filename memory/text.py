@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 
 _NAME_CHARS = 32
 _ACCOUNT_CHARS = 24
@@ -16,7 +17,7 @@ _BRACKETS = str.maketrans(
 )
 # Marks, letters and symbols that show nothing, beside what Unicode itself calls a format character.
 _BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef"
-_BLANKS = re.compile(f"[{_BLANK}]+")
+_BLANKS = re.compile(f"[{_BLANK}]")
 _RESERVED = frozenset({
     "system", "assistant", "user", "developer", "tool", "function", "you", "me", "bot", "ai", "agent",
     "admin", "administrator", "operator", "memory",
@@ -27,14 +28,16 @@ _RESERVED = frozenset({
 def one_line(text: str, max_chars: int) -> str:
     """Return `text` on one line: white space collapsed, controls, bidi marks and whatever else is invisible gone, cut with
     an ellipsis at `max_chars`."""
-    text = _BLANKS.sub("", text[: max_chars * 16])  # enough, whatever of it is invisible in good faith
-    visible = "".join(" " if char.isspace() else char for char in text if char.isspace() or _is_visible(char))
+    text = text[: max_chars * 16]  # enough, whatever of it is invisible in good faith
+    visible = "".join(" " if char.isspace() else char for char in text if char.isspace() or is_visible(char))
     line = " ".join(visible.split())
     return line if len(line) <= max_chars else line[: max_chars - 1] + "…"
 
 
-def _is_visible(char: str) -> bool:
-    return unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Cn")
+@lru_cache(maxsize=4096)
+def is_visible(char: str) -> bool:
+    """Say whether a reader sees one character: no control, format or unassigned one, no blank letter, no variation selector."""
+    return unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Cn") and _BLANKS.fullmatch(char) is None
 
 
 def neutral_name(name: str, account: str) -> str:

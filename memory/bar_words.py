@@ -1,0 +1,54 @@
+"""The write bar's rules by name, each with what it says to an admin in English and Chinese.
+
+Data only; the ledger keeps the names.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+EMPTY: Final = "empty"
+NO_WORD: Final = "no_word"
+TOO_LONG: Final = "too_long"
+UNSUPPORTED: Final = "unsupported"
+OTHER_SPEAKER: Final = "other_speaker"
+INSTRUCTION_LIKE: Final = "instruction_like"
+ID_CARD: Final = "sensitive_id_card"
+BANK_CARD: Final = "sensitive_bank_card"
+BANK_ACCOUNT: Final = "sensitive_bank_account"
+PHONE: Final = "sensitive_phone"
+EMAIL: Final = "sensitive_email"
+SECRET: Final = "sensitive_secret"  # noqa: S105 - a rule's name
+
+RULES: Final[dict[str, tuple[str, str]]] = {
+    EMPTY: ("There is no value to remember.", "没有可以记住的内容。"),
+    NO_WORD: ("The value holds no letter and no digit.", "内容里没有任何文字或数字。"),
+    TOO_LONG: ("The value is longer than a fact can be.", "内容超过了一条事实的长度上限。"),
+    UNSUPPORTED: ("The value does not stand in the message that it cites.", "所引用的消息里没有这个内容。"),
+    OTHER_SPEAKER: ("The message that it cites was written by somebody else.", "所引用的消息不是本人说的。"),
+    INSTRUCTION_LIKE: (
+        "It tells the assistant what to do or claims a right, instead of stating a fact about the person.",
+        "内容是对助手的指令，或自称拥有某种权限、优惠，而不是关于本人的客观事实。",
+    ),
+    ID_CARD: ("It holds the number of an identity document.", "内容含有身份证件号码。"),
+    BANK_CARD: ("It holds the number of a bank card.", "内容含有银行卡号。"),
+    BANK_ACCOUNT: ("It holds the number of a bank account.", "内容含有银行账号。"),
+    PHONE: ("It holds a full phone number.", "内容含有完整的电话号码。"),
+    EMAIL: (
+        "It holds an e-mail address, which this channel does not keep.",
+        "内容含有电子邮箱地址，当前设置不允许保存。",
+    ),
+    SECRET: ("It holds a password, a key or a token.", "内容含有密码、密钥或令牌。"),
+}
+"""Every rule that may refuse a candidate: name -> (English sentence, Chinese sentence)."""
+
+# Words in the name of a slot that nobody foresaw: they say what it is for, whatever its value.
+SECRET_SLOTS: Final = frozenset({
+    "password", "passcode", "passphrase", "pin", "pwd", "token", "secret", "credential", "credentials", "cvv", "cvc", "otp",
+    "api_key", "private_key",
+})  # fmt: skip
+ORDER_SLOTS: Final = frozenset({
+    "admin", "administrator", "superuser", "permission", "permissions", "privilege", "privileges", "access_level", "authority",
+    "authorization", "instruction", "instructions", "prompt", "rule", "rules", "override", "policy", "entitlement",
+    "entitlements", "discount",
+})  # fmt: skip

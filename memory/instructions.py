@@ -1,0 +1,63 @@
+"""Tells orders to the assistant, claimed rights and forged roles from facts and wishes of a person, in English and Chinese.
+Pure. What is found is not kept; a false alarm costs one memory, a miss steers later answers (B54, mem0#5195).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from memory import orders_chinese, orders_english
+from memory.folding import folded
+
+_CJK = "\u3400-\u9fff"
+
+
+def instruction_like(text: str) -> bool:
+    """Say whether `text` orders the assistant about, claims a right, or poses as a role, also where it is dressed as a fact."""
+    return next(orders(folded(text)), None) is not None
+
+
+def orders(plain: str) -> Iterator[tuple[int, int]]:
+    """Yield the stretches of folded text that are such, from the start of their sentence to its end. Costs some microseconds
+    a character."""
+    text = plain.lower()
+    reached = 0
+    for start, end in _found(text):
+        if end > reached:
+            first, reached = _sentence(text, start, end)
+            yield first, reached
+    joined = _SPACED.sub(lambda match: _GAP.sub("", match[0]), text)
+    if joined != text and any(True for _ in _found(joined)):
+        yield 0, len(plain)
+
+
+def _found(text: str) -> Iterator[tuple[int, int]]:
+    for letters in dict.fromkeys((text, *(text.translate(table) for table in _LEET if _MIXED.search(text)))):
+        for script, wishes, expressions in _LANGUAGES:
+            if script.search(letters):
+                others = wishes.sub(lambda match: "," * len(match[0]), letters)
+                yield from ((match.start(), match.end()) for match in expressions.finditer(others))
+
+
+def _sentence(text: str, start: int, end: int) -> tuple[int, int]:
+    before = max((text.rfind(mark, 0, start) for mark in _ENDS), default=-1)
+    after = min((place for mark in _ENDS if (place := text.find(mark, max(start, end - 1))) >= 0), default=len(text))
+    return before + 1, max(after, end)
+
+
+def _any(expressions: Sequence[str]) -> re.Pattern[str]:
+    return re.compile("|".join(expressions))
+
+
+_LANGUAGES = (
+    (re.compile(r"[a-z]{2}|[<\[#]"), _any(orders_english.WISHES), _any(orders_english.ORDERS)),
+    (re.compile(f"[{_CJK}]"), _any(orders_chinese.WISHES), _any(orders_chinese.ORDERS)),
+)
+_ENDS = ".!?。\n"
+# Digits and signs in the place of letters; "1" stands for two of them.
+_MIXED = re.compile(r"[a-z][013457@$][a-z]|\b[013457@$][a-z]{3}")
+_LEET = (str.maketrans("013457@$", "oieastas"), str.maketrans("013457@$", "oleastas"))
+# Letters one by one ("i g n o r e"), Chinese characters with something between ("忽 略").
+_SPACED = re.compile(rf"\b(?:[a-z][ ._*/-]){{3,}}[a-z]\b|[{_CJK}](?:[ ._*/|~·-]{{1,2}}[{_CJK}])+")
+_GAP = re.compile(r"[ ._*/|~·-]")
