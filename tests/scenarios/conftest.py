@@ -20,7 +20,7 @@ COLUMNS = ("sqlite", "postgres", "postgres+redis")
 
 
 @contextmanager
-def _on(column: str, request: pytest.FixtureRequest, folder: Path) -> Iterator[str]:
+def stored(column: str, request: pytest.FixtureRequest, folder: Path) -> Iterator[str]:
     """Yield the `storage:` line (and `redis:`, on that column) of a settings file: an empty database."""
     if column == "sqlite":
         yield f"sqlite:///{folder / 'clew.db'}"
@@ -37,14 +37,14 @@ def _on(column: str, request: pytest.FixtureRequest, folder: Path) -> Iterator[s
 @pytest.fixture(params=COLUMNS)
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """Where a gateway of the test's own stores: `storage:` and what follows it in a settings file."""
-    with _on(request.param, request, tmp_path) as line:
+    with stored(request.param, request, tmp_path) as line:
         yield line
 
 
 @pytest.fixture(scope="module", params=COLUMNS)
 def shared_storage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Where the gateway of a module's tests stores."""
-    with _on(request.param, request, tmp_path_factory.mktemp("storage")) as line:
+    with stored(request.param, request, tmp_path_factory.mktemp("storage")) as line:
         yield line
 
 

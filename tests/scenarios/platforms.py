@@ -39,6 +39,11 @@ WAYS = (*SLACK, *TELEGRAM)
 Someone = TypeVar("Someone")
 
 PUBLIC = "https://clew.example"
+LONG = "memory: {window: {turns: 40}}"
+"""Windows of a length that Redis keeps, where there is Redis."""
+QUICK = "queue: {poll_s: 0.2}\n"
+"""What a killed gateway held is taken over at once, where any number of gateways may run."""
+
 _NOWHERE = "http://127.0.0.1:9"
 _PATIENCE_S = 30.0
 
@@ -327,7 +332,7 @@ async def world(
         sides = {name: _side(name, platform, tg) for name in ways}
         own = more if isinstance(more, Mapping) else dict.fromkeys(ways, more)
         channels = "".join(
-            f"  {name}: {{{side.settings()}, limits: {{per_minute: 1000}}{own.get(name, '')}}}\n"
+            f"  {name}: {{{side.settings()}, limits: {{per_minute: 1000}}, {LONG}{own.get(name, '')}}}\n"
             for name, side in sides.items()
         )
         config = write_config(

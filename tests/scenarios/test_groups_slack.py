@@ -3,11 +3,10 @@ the bot is thrown out."""
 
 from __future__ import annotations
 
-import sqlite3
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -21,20 +20,20 @@ from tests.emulators.slack.server import slack
 from tests.scenarios.platforms import echo
 from tests.scenarios.stage import Held
 from tests.scenarios.test_slack import AGENT, World, channel_of
-from tests.scenarios.world import gateway, model_server, write_config
+from tests.scenarios.world import gateway, model_server, rows, write_config
 
 CAN = Capabilities(deletions=True)
 ENGLISH, CHINESE = (first_use_text(RoomSettings(), language, CAN) for language in ("en", "zh"))
 
 
 @asynccontextmanager
-async def world(folder: Path, *, notice: bool) -> AsyncIterator[World]:
+async def world(folder: Path, *, storage: str, notice: bool) -> AsyncIterator[World]:
     async with slack() as platform, model_server(echo) as model:
         here, app = platform.workspace("Acme"), platform.app()
         bot = here.install(app)
         switches = f"first_use_notice: {str(notice).lower()}, stream: false"
         channel = channel_of(app, bot).replace("first_use_notice: false", switches)
-        config = write_config(folder, AGENT.format(url=model.url) + f"channels:\n  acme: {channel}\n")
+        config = write_config(folder, AGENT.format(url=model.url) + f"channels:\n  acme: {channel}\n", storage=storage)
         async with gateway(config) as process:
             app.events_url = f"{process.url}/channels/acme"
             ann, bob, zoe = here.person("Ann"), here.person("Bob 鲍勃", lang="zh"), here.person("Zoe")
@@ -42,8 +41,8 @@ async def world(folder: Path, *, notice: bool) -> AsyncIterator[World]:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    async with world(tmp_path_factory.mktemp("groups"), notice=True) as opened:
+async def shared(shared_storage: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    async with world(tmp_path_factory.mktemp("groups"), storage=shared_storage, notice=True) as opened:
         yield opened
 
 
@@ -116,9 +115,9 @@ async def test_what_is_answered_is_quoted_when_others_spoke_since(there: World) 
     assert "re: thanks" == plain
 
 
-async def test_what_waits_for_a_room_ends_when_the_bot_is_thrown_out(tmp_path: Path) -> None:
+async def test_what_waits_for_a_room_ends_when_the_bot_is_thrown_out(storage: str, tmp_path: Path) -> None:
     """With the reason, at once, and not after all the tries."""
-    async with world(tmp_path, notice=False) as there:
+    async with world(tmp_path, storage=storage, notice=False) as there:
         general = there.bot.workspace.channel("general", members=[there.ann, there.bot])
         there.bot.workspace.will("chat.postMessage", throttled(60))
         await there.ann.says(general, f"{there.bot.mention} hi")
@@ -127,16 +126,11 @@ async def test_what_waits_for_a_room_ends_when_the_bot_is_thrown_out(tmp_path: P
         await there.gateway.logged("taken out of a room")
         await there.platform.settled()
 
-        assert [("dead", LEFT)] == ends(tmp_path / "clew.db")
+        assert [("dead", LEFT)] == ends(storage)
         assert [] == ours(there, general)
 
 
-def ends(database: Path) -> list[tuple[Any, ...]]:
+def ends(storage: str) -> list[tuple[str, str]]:
     """How messages ended, and why."""
-    connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=10)
-    try:
-        return connection.execute(
-            "SELECT state, json_extract(outcome, '$.reason') FROM inbox_events WHERE kind = 'message' AND state <> 'ignored'"
-        ).fetchall()
-    finally:
-        connection.close()
+    query = "SELECT state, outcome FROM inbox_events WHERE kind = 'message' AND state <> 'ignored'"
+    return [(state, json.loads(outcome)["reason"]) for state, outcome in rows(storage, query)]

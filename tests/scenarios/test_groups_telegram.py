@@ -25,12 +25,14 @@ ENGLISH, CHINESE = (first_use_text(RoomSettings(), language, Capabilities()) for
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+async def shared(shared_storage: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
     folder: Path = tmp_path_factory.mktemp("groups")
     async with telegram(reads_all=True) as tg, model_server(echo) as model:
         more = "show_every_s: 1, limits: {per_minute: 1000}"
         channel = f"{{kind: telegram, token: '{tg.bot.token}', api_url: '{tg.url}', {more}}}"
-        config = write_config(folder, AGENT.format(url=model.url) + f"channels:\n  bot: {channel}\n")
+        config = write_config(
+            folder, AGENT.format(url=model.url) + f"channels:\n  bot: {channel}\n", storage=shared_storage
+        )
         ann, bob, zoe = tg.person("Ann"), tg.person("Bob 鲍勃"), tg.person("Zoe")
         async with gateway(config) as process:
             yield World(tg, ann, bob, zoe, model, process, config)

@@ -8,7 +8,6 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import aiohttp
-import pytest
 
 from tests.scenarios.platforms import SLACK, TELEGRAM, WAYS, World, asks, echo, shows, words, world
 from tests.scenarios.world import Hook, Prompt
@@ -24,7 +23,6 @@ def everything(folder: Path, storage: str | None = None) -> AbstractAsyncContext
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("storage", ["sqlite", "postgres"], indirect=True)
 async def test_nobody_sees_what_is_another_s(storage: str, tmp_path: Path, session: aiohttp.ClientSession) -> None:
     """Everybody is called Ann, and says her secret in private and another in a group, in every channel at once; the prompt of
     each turn holds the secrets of its own place only, and went to its own agent (A12, openclaw/openclaw#7215,

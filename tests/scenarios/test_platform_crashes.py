@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 
 from tests.scenarios.kill_at import armed
-from tests.scenarios.platforms import SLACK, TELEGRAM, WAYS, World, asks, echo, shows, words, world
+from tests.scenarios.platforms import QUICK, SLACK, TELEGRAM, WAYS, World, asks, echo, shows, words, world
 from tests.scenarios.stage import Held
 
 shared_loop = pytest.mark.asyncio(loop_scope="module")
@@ -29,13 +29,41 @@ STEPS = [
     ("telegram-webhook", "queues.put", "after"),
     *((way, "queues.sent", "before") for way in WAYS),
 ]
+# Each step on PostgreSQL, by one way after the other; with Redis, those that touch what it keeps, and the two ends.
+ON_POSTGRES = [
+    ("slack-http", "queues.accept", "before"),
+    ("telegram-polling", "queues.accept", "after"),
+    ("slack-socket", "queues.claim", "after"),
+    ("telegram-webhook", "queues.start", "after"),
+    ("slack-http", "store.append_and_load", "after"),
+    ("telegram-polling", "store.append", "after"),
+    ("slack-socket", "queues.put", "before"),
+    ("telegram-webhook", "queues.put", "after"),
+    ("slack-http", "queues.sent", "before"),
+]
+WITH_REDIS = [
+    ("telegram-polling", "queues.accept", "after"),
+    ("slack-socket", "store.append_and_load", "after"),
+    ("telegram-webhook", "store.append", "after"),
+    ("slack-http", "queues.sent", "before"),
+]
+CASES = [
+    (column, *step)
+    for column, steps in (("sqlite", STEPS), ("postgres", ON_POSTGRES), ("postgres+redis", WITH_REDIS))
+    for step in steps
+]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    folder = tmp_path_factory.mktemp("crashes")
-    more = ", busy: queue, stream: false"
-    async with world(folder, stepped=True, module="tests.scenarios.kill_at", more=more) as there:
+async def shared(shared_storage: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    async with world(
+        tmp_path_factory.mktemp("crashes"),
+        stepped=True,
+        module="tests.scenarios.kill_at",
+        more=", busy: queue, stream: false",
+        body=QUICK,
+        storage=shared_storage,
+    ) as there:
         yield there
 
 
@@ -56,7 +84,13 @@ async def minutes_pass(there: World) -> None:
 
 
 @shared_loop
-@pytest.mark.parametrize(("way", "verb", "when"), STEPS, ids=["-".join(step) for step in STEPS])
+@pytest.mark.parametrize(
+    ("shared_storage", "way", "verb", "when"),
+    CASES,
+    ids=["-".join(case) for case in CASES],
+    indirect=["shared_storage"],
+    scope="module",
+)
 async def test_killed_at(way: str, verb: str, when: str, there: World) -> None:
     """One answer, whatever step the process died at, and one to what was said while it was dead, by this way and another
     (openclaw/openclaw#29106, openclaw/openclaw#96374, getsentry/junior#33)."""
@@ -86,7 +120,12 @@ async def test_killed_at(way: str, verb: str, when: str, there: World) -> None:
 
 
 @shared_loop
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("shared_storage", "way"),
+    [*(("sqlite", way) for way in WAYS), ("postgres", "slack-socket"), ("postgres", "telegram-polling")],
+    indirect=["shared_storage"],
+    scope="module",
+)
 async def test_killed_with_a_send_on_its_way(way: str, there: World) -> None:
     """On record as being sent, and nobody knows whether it left: Slack is asked, and has it once; Telegram can't be, and is
     sent nothing twice (openclaw/openclaw#88016). What comes behind is sent."""
@@ -103,16 +142,18 @@ async def test_killed_with_a_send_on_its_way(way: str, there: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("when", "ways"),
+    ("storage", "when", "ways"),
     [
-        ("after", ("slack-http", "telegram-polling")),
-        pytest.param("before", ("slack-socket",), id="before its id is kept"),
+        ("sqlite", "after", ("slack-http", "telegram-polling")),
+        ("postgres", "after", ("slack-http", "telegram-polling")),
+        pytest.param("sqlite", "before", ("slack-socket",), id="before its id is kept"),
     ],
+    indirect=["storage"],
 )
-async def test_killed_while_the_answer_is_shown(tmp_path: Path, when: str, ways: tuple[str, ...]) -> None:
+async def test_killed_while_the_answer_is_shown(storage: str, when: str, ways: tuple[str, ...], tmp_path: Path) -> None:
     """The message that shows the first words is the one that holds the answer: after a restart, too. Slack can be asked for it
     even where nobody had the time to note its id."""
-    async with world(tmp_path, module="tests.scenarios.kill_at") as there:
+    async with world(tmp_path, module="tests.scenarios.kill_at", body=QUICK, storage=storage) as there:
         for way in ways:
             held = Held()
             there.play(held)

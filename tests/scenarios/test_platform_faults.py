@@ -24,8 +24,9 @@ shared_loop = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    async with world(tmp_path_factory.mktemp("faults"), more={"slack-socket": ", ping_s: 0.5"}) as there:
+async def shared(shared_storage: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    folder, more = tmp_path_factory.mktemp("faults"), {"slack-socket": ", ping_s: 0.5"}
+    async with world(folder, storage=shared_storage, more=more) as there:
         there.platform.pusher.retry_after_s = (0.0, *[0.5] * 20)
         yield there
 
@@ -37,6 +38,7 @@ def there(shared: World) -> World:
 
 
 @shared_loop
+@pytest.mark.parametrize("shared_storage", ["sqlite", "postgres"], indirect=True)
 @pytest.mark.parametrize("ending", ["refresh_requested", "cut", "silence"])
 async def test_a_socket_that_ends_takes_no_message_with_it(ending: str, there: World) -> None:
     """Closed with a word, without one, or dead and not saying so (AstrBotDevs/AstrBot#7861): what is said meanwhile comes
@@ -68,6 +70,7 @@ async def end(socket: Socket, how: str) -> None:
 
 
 @shared_loop
+@pytest.mark.parametrize("shared_storage", ["sqlite", "postgres"], indirect=True)
 async def test_polling_that_fails_in_every_way_loses_no_update(there: World) -> None:
     """Errors, a proxy's page, answers that got lost on their way, another program that polls."""
     side = there.telegram("telegram-polling")
@@ -84,6 +87,7 @@ async def test_polling_that_fails_in_every_way_loses_no_update(there: World) -> 
 
 
 @shared_loop
+@pytest.mark.parametrize("shared_storage", ["sqlite", "postgres"], indirect=True)
 @pytest.mark.parametrize("way", WAYS)
 async def test_who_is_told_to_wait_waits_and_keeps_the_order(way: str, there: World) -> None:
     """The limit's own time, for one message after the other (openclaw/openclaw#50866)."""
@@ -106,6 +110,7 @@ async def test_who_is_told_to_wait_waits_and_keeps_the_order(way: str, there: Wo
 
 
 @shared_loop
+@pytest.mark.parametrize("shared_storage", ["sqlite", "postgres"], indirect=True)
 @pytest.mark.parametrize("way", ["slack-http", "telegram-polling", "telegram-webhook"])
 async def test_a_limit_at_the_last_edit_brings_no_second_copy(way: str, there: World) -> None:
     """What stands on the screen is finished there, later (NousResearch/hermes-agent#8375, NousResearch/hermes-agent#16668)."""
@@ -155,7 +160,8 @@ def goes_down(there: World) -> None:
     there.tg.faults.plan("getMe", html(), cut(done=False), html(503))
 
 
-async def test_stopping_under_load(tmp_path: Path, session: aiohttp.ClientSession) -> None:
+@pytest.mark.parametrize("storage", ["sqlite", "postgres+redis"], indirect=True)
+async def test_stopping_under_load(storage: str, tmp_path: Path, session: aiohttp.ClientSession) -> None:
     """SIGTERM with a turn running and another waiting in each of many rooms: after the next start every message has been
     answered, once (openclaw/openclaw#66130)."""
     go_on = asyncio.Event()
@@ -165,7 +171,7 @@ async def test_stopping_under_load(tmp_path: Path, session: aiohttp.ClientSessio
             await go_on.wait()
         return echo(prompt)
 
-    async with world(tmp_path, more=", busy: queue, stream: false", server="stop_s: 20") as there:
+    async with world(tmp_path, storage=storage, more=", busy: queue, stream: false", server="stop_s: 20") as there:
         there.play(answer)
         there.platform.pusher.retry_after_s = (0.0, *[1.0] * 20)
         rooms = [side.private(f"P{number}") for number in range(4) for side in there.sides.values()]

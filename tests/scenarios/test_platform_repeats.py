@@ -9,14 +9,14 @@ import pytest
 import pytest_asyncio
 
 from tests.emulators.slack.apps import Siblings
-from tests.scenarios.platforms import SLACK, TELEGRAM, World, asks, echo, shows, world
+from tests.scenarios.platforms import QUICK, SLACK, TELEGRAM, World, asks, echo, shows, world
 
 shared_loop = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    async with world(tmp_path_factory.mktemp("repeats")) as there:
+async def shared(shared_storage: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    async with world(tmp_path_factory.mktemp("repeats"), storage=shared_storage, more=", stream: false") as there:
         yield there
 
 
@@ -62,10 +62,11 @@ async def test_an_update_that_comes_again_is_not_answered_again(way: str, there:
     assert 3 == len(there.model.prompts)
 
 
-async def test_a_start_and_a_change_of_settings_repeat_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("storage", ["sqlite", "postgres+redis"], indirect=True)
+async def test_a_start_and_a_change_of_settings_repeat_nothing(storage: str, tmp_path: Path) -> None:
     """Events that come again after minutes and a restart (openclaw/openclaw#83521); a channel that was made anew three times
     is one listener (AstrBotDevs/AstrBot#5848); Telegram is told its commands and its webhook once (openclaw/openclaw#32017)."""
-    async with world(tmp_path) as there:
+    async with world(tmp_path, storage=storage, body=QUICK) as there:
         rooms = {way: side.private() for way, side in there.sides.items()}
         for room in rooms.values():
             await asks(room, "before")

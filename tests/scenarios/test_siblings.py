@@ -15,8 +15,9 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
-    async with stage(tmp_path_factory.mktemp("siblings"), BODY, module="tests.scenarios.relay") as running:
+async def world(shared_storage: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
+    folder = tmp_path_factory.mktemp("siblings")
+    async with stage(folder, BODY, storage=shared_storage, module="tests.scenarios.relay") as running:
         yield running
 
 
