@@ -41,6 +41,9 @@ def _found(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _sentence(text: str, start: int, end: int) -> tuple[int, int]:
+    start = next(
+        (at for at in range(start, end) if text[at].isalnum()), start
+    )  # it may begin with the last one's full stop
     before = max((text.rfind(mark, 0, start) for mark in _ENDS), default=-1)
     after = min((place for mark in _ENDS if (place := text.find(mark, max(start, end - 1))) >= 0), default=len(text))
     return before + 1, max(after, end)

@@ -154,6 +154,14 @@ def test_only_the_number_itself_is_cut_out() -> None:
     assert "[…]" == redacted("1️⃣3️⃣8️⃣1️⃣2️⃣3️⃣4️⃣5️⃣6️⃣7️⃣8️⃣")
 
 
+def test_numbers_far_apart_are_all_cut_out() -> None:
+    """A long text is looked at around its digits only, and at all of them."""
+    text = f"13812345678{' and so on' * 40} 13912345678{' und so weiter' * 40} +44 20 7946 0958"
+
+    assert 3 == redacted(text).count("[…]")
+    assert sensitive(redacted(text)) is None
+
+
 def test_mail_addresses_pass_where_the_channel_keeps_them() -> None:
     """They alone are up to the settings."""
     assert sensitive("write to bob@example.com", emails=True) is None
