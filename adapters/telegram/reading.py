@@ -152,7 +152,8 @@ def addressed(message: Message, *, account: int, username: str) -> str:
 
 
 def _name(username: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![A-Za-z0-9_])@{re.escape(username)}(?![A-Za-z0-9_])", re.IGNORECASE)
+    # Without a name there is none to call: a lone @ is nobody's.
+    return re.compile(rf"(?<![A-Za-z0-9_])@{re.escape(username) or '(?!)'}(?![A-Za-z0-9_])", re.IGNORECASE)
 
 
 def _spoken(text: str, marks: Sequence[Entity]) -> str:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.base import EditEvent, MoveEvent, PresenceEvent, Quote
+from adapters.base import EditEvent, MessageEvent, MoveEvent, PresenceEvent, Quote
 from adapters.telegram.parse import Ignored, parse
 from tests.unit.telegram.samples import ANN, BOT, GROUP, ME, PRIVATE, message, read, said, update
 
@@ -45,6 +45,14 @@ def test_a_name_in_code_calls_nobody(kind: str) -> None:
 
     assert not said("👩🏽 @clew_bot", entities=entities).mentions_bot
     assert said("👩🏽 @clew_bot, @clew_bot", entities=entities).mentions_bot
+
+
+def test_a_bot_that_has_no_name_is_called_by_none() -> None:
+    nameless = type(ME)(account=7, username="", name="Clew")
+    event = parse(update(message=message("@ 3 pm? @all")), channel="acme", me=nameless)
+
+    assert isinstance(event, MessageEvent)
+    assert ("@ 3 pm? @all", False) == (event.text, event.mentions_bot)
 
 
 def test_a_bot_without_its_name_is_called_by_its_account() -> None:
