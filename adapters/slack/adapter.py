@@ -27,6 +27,7 @@ from adapters.slack.names import Names, filled, ids_in, is_private, name_of
 from adapters.slack.parse import Ignored
 from adapters.slack.posting import Posting
 from adapters.slack.reading import string
+from adapters.slack.response_urls import ResponseUrls
 from adapters.slack.socket_mode import Socket
 from adapters.slack.web import client, translated
 from config.channels.slack import SlackSettings
@@ -66,8 +67,11 @@ class SlackAdapter:
                 # Known before the first event, so that no acknowledgement waits for it (platform-facts 1.1).
                 me, take = await self._identity(opened), partial(self._take, intake)
                 status = settings.status_text if settings.status else None
-                self._posting = Posting(self._name, opened, me=me, status=status)
-                self._dispatch = dispatcher(self._name, settings=settings, client=opened, me=me, take=take)
+                urls = ResponseUrls(session, api_url=settings.api_url, proxy=settings.proxy)
+                self._posting = Posting(self._name, opened, me=me, urls=urls, status=status)
+                self._dispatch = dispatcher(
+                    self._name, settings=settings, client=opened, me=me, take=take, commanded=urls.keep
+                )
                 if settings.mode == "socket":
                     async with self._listening(opened, session, self._dispatch):
                         yield

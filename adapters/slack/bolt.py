@@ -20,12 +20,13 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.base import InboundEvent
+from adapters.base import InboundEvent, MessageEvent
 from adapters.errors import AdapterFault
 from adapters.problems import CONTENT_TYPE, Problem, as_problem, unavailable
 from adapters.slack import parse
 from adapters.slack.authors import Identity
 from adapters.slack.parse import Ignored
+from adapters.slack.reading import string
 from config.channels.slack import SlackSettings
 
 logger = logging.getLogger(__name__)
@@ -49,9 +50,10 @@ def dispatcher(
     client: AsyncWebClient,
     me: Identity,
     take: Callable[[InboundEvent | Ignored], Awaitable[None]],
+    commanded: Callable[[str, str], None] = lambda trigger, url: None,
 ) -> Dispatch:
     """Return the channel's way through Bolt. `take` stores what a request says, or notes why it is nothing for us; Slack is
-    answered when it has returned."""
+    answered when it has returned. `commanded` hears (trigger id, response URL) of a slash command before that."""
     app = _app(client, me)
 
     async def kept(event: InboundEvent | Ignored) -> None:
@@ -67,7 +69,10 @@ def dispatcher(
         return BoltResponse(status=200)
 
     async def command(body: Body) -> BoltResponse:
-        await kept(parse.slash(body, channel=channel, me=me, prefix=settings.slash_prefix))
+        said = parse.slash(body, channel=channel, me=me, prefix=settings.slash_prefix)
+        if isinstance(said, MessageEvent):
+            commanded(said.message_id, string(body, "response_url"))
+        await kept(said)
         return BoltResponse(status=200)
 
     async def interaction() -> BoltResponse:

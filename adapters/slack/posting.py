@@ -16,6 +16,7 @@ from adapters.remembering import remember
 from adapters.slack import render
 from adapters.slack.authors import Identity
 from adapters.slack.reading import TS, Fields, mapping, maps, string
+from adapters.slack.response_urls import ResponseUrls
 from adapters.slack.web import ApiRefused, translated
 
 logger = logging.getLogger(__name__)
@@ -30,6 +31,7 @@ _NOT_EDITABLE = frozenset(
     {"cant_update_message", "edit_window_closed", "message_not_found", "msg_too_long", "streaming_state_conflict"}
 )
 _NO_BLOCKS = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long"})
+_NOT_THERE = frozenset({"not_in_channel", "channel_not_found", "user_not_in_channel"})
 _PAGES, _PAGE = 5, 200
 _SKEW_S = 300  # by which our clock may be before Slack's: signatures are refused beyond
 _REMEMBERED = 1_000
@@ -38,10 +40,13 @@ _REMEMBERED = 1_000
 class Posting:
     """One channel's outgoing side, over an open client. `status` is the text of the sign, None: no sign."""
 
-    def __init__(self, name: str, client: AsyncWebClient, *, me: Identity, status: str | None) -> None:
+    def __init__(
+        self, name: str, client: AsyncWebClient, *, me: Identity, urls: ResponseUrls, status: str | None
+    ) -> None:
         self._name = name
         self._client = client
         self._me = me
+        self._urls = urls
         self._status = status
         self._shown: OrderedDict[str, str] = OrderedDict()  # message -> the piece it shows
         self._no_status: OrderedDict[str, None] = OrderedDict()  # rooms that refused a sign
@@ -61,14 +66,17 @@ class Posting:
         await self._remove(address.room, shown)
         return receipt
 
-    async def _posted(self, address: Address, chunk: str, *, chunk_id: str) -> str:
+    async def _posted(self, address: Address, chunk: str, *, chunk_id: str) -> str | None:
+        """Return the new message's id; None for one that only whoever gave a command sees, as we are not in his room."""
         whole, plain = _forms(address, chunk, chunk_id=chunk_id)
         try:
             return await self._post(address, whole())
         except ApiRefused as refused:
-            if refused.code not in _NO_BLOCKS:
+            if refused.code in _NO_BLOCKS:
+                return await self._post(address, {**plain(), "mrkdwn": False})
+            if refused.code not in _NOT_THERE or not await self._urls.answer(address.reply_to, whole()):
                 raise
-            return await self._post(address, {**plain(), "mrkdwn": False})
+        return None
 
     async def _replaced(self, address: Address, shown: str, chunk: str, *, chunk_id: str) -> bool:
         """Let the chunk stand in the message, in the first form that Slack takes; False: it takes none."""

@@ -1,0 +1,124 @@
+"""Slash commands in rooms that the app is not in: answered to whoever gave them, as long as their URL is good."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import aiohttp
+import pytest
+
+from adapters.base import Address, MessageEvent
+from adapters.errors import Refused, SendFailed, Unknown, Unreachable
+from adapters.slack.response_urls import LIFE_S, ResponseUrls
+from tests.emulators.slack.channels import Channel
+from tests.unit.slack.world import World, world
+
+
+@pytest.fixture
+async def there() -> AsyncIterator[World]:
+    async with world(timeout_s=0.5) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=0.5)) as opened:
+        yield opened
+
+
+async def given(there: World, place: Channel) -> Address:
+    """Let Ann give a command; return where it is answered."""
+    delivery = await there.ann.runs(there.app, place, "/memory")
+    assert delivery.acked
+    said = there.intake.messages[-1]
+    assert isinstance(said, MessageEvent)
+    return there.to(place, reply_to=said.message_id)
+
+
+@pytest.mark.parametrize("personal", [False, True], ids=["for-all", "personal"])
+@pytest.mark.parametrize("kind", ["channel", "dm"])
+async def test_a_command_is_answered_where_the_app_is_not(there: World, kind: str, personal: bool) -> None:
+    """Slack offers commands everywhere; silence would be taken for a fault."""
+    place = (
+        there.here.channel("other", members=[there.ann, there.bob])
+        if kind == "channel"
+        else there.here.dm(there.ann, there.bob)
+    )
+    address = await given(there, place)
+    address = there.to(place, reply_to=address.reply_to, only_for=there.ann.id if personal else None)
+    receipt = await there.adapter.send(address, "**你好** <!here>", chunk_id="1")
+
+    assert receipt.message_id is None
+    assert [(there.ann.id, "**你好** &lt;!here>")] == [(who, message.shown) for who, message in place.ephemerals]
+    assert [] == place.messages()
+
+
+async def test_where_the_app_is_a_command_is_answered_as_a_message_is(there: World) -> None:
+    address = await given(there, there.general)
+    receipt = await there.adapter.send(address, "hello", chunk_id="1")
+
+    assert [receipt.message_id] == [message.ts for message in there.general.messages()]
+
+
+async def test_a_url_that_is_used_up_is_told(there: World) -> None:
+    place = there.here.channel("other", members=[there.ann])
+    address = await given(there, place)
+    for number in range(5):
+        await there.adapter.send(address, "hello", chunk_id=str(number))
+    with pytest.raises(Refused, match="response_url: Slack answered 404"):
+        await there.adapter.send(address, "hello", chunk_id="6")
+
+
+async def test_what_is_no_command_s_is_refused_as_before(there: World) -> None:
+    place = there.here.channel("other", members=[there.ann])
+    with pytest.raises(Refused, match="not_in_channel"):
+        await there.adapter.send(there.to(place, reply_to="1700000000.000100"), "hello", chunk_id="1")
+
+
+async def test_a_url_is_forgotten_when_it_is_no_longer_good(session: aiohttp.ClientSession) -> None:
+    now = 0.0
+    urls = ResponseUrls(session, api_url="http://127.0.0.1:9/api/", clock=lambda: now)
+    urls.keep("1.2.a", "http://127.0.0.1:9/hooks/x")
+    now = LIFE_S
+
+    assert not await urls.answer("1.2.a", {"text": "hello"})
+    assert not await urls.answer(None, {"text": "hello"})
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "https://evil.example/x", "https://slack.com.evil.example/", "https://xslack.com/x", "http://[::1", "/x"],
+)
+async def test_only_slacks_own_urls_are_believed(session: aiohttp.ClientSession, url: str) -> None:
+    urls = ResponseUrls(session, api_url="https://slack.com/api/")
+    urls.keep("1.2.a", url)
+
+    assert not await urls.answer("1.2.a", {"text": "hello"})
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [(None, Unreachable), (b"", Unknown), (b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", Unknown)],
+    ids=["away", "cut", "broken"],
+)
+async def test_what_a_failed_answer_means_is_told_without_the_url(
+    session: aiohttp.ClientSession, answer: bytes | None, kind: type[SendFailed]
+) -> None:
+    """Whoever has it can write there."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer or b"")
+        writer.close()
+        await writer.wait_closed()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1] if answer is not None else 9
+        urls = ResponseUrls(session, api_url=f"http://127.0.0.1:{port}/api/")
+        urls.keep("1.2.a", f"http://127.0.0.1:{port}/hooks/secret")
+        with pytest.raises(kind) as caught:
+            await urls.answer("1.2.a", {"text": "hello"})
+
+    assert "secret" not in f"{caught.value!r} {caught.value.__cause__!r}"
