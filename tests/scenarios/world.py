@@ -22,6 +22,8 @@ import psycopg
 from aiohttp import web
 from standardwebhooks import Webhook
 
+from memory.extraction import SYSTEM as NOTES
+from memory.summary import SYSTEM as CONDENSE
 from tests.loopback import on_loopback
 
 ROOT = Path(__file__).parents[2]
@@ -46,12 +48,15 @@ Script = Callable[[Prompt], "Answer | Awaitable[Answer]"]
 class ModelServer:
     """An OpenAI-compatible server that answers by `script(messages)`; keeps every prompt it was sent.
 
-    `scripts` are for single models, by name. A script may return its text, an iterator of pieces (to stop in the middle),
-    or a `Refusal`.
+    What memory asks it is answered and kept apart: by `notes` and `summary`. `scripts` are for single models, by name. A
+    script may return its text, an iterator of pieces (to stop in the middle), or a `Refusal`.
     """
 
     script: Script
     scripts: dict[str, Script] = field(default_factory=dict)
+    notes: Script = lambda _: '{"changes": []}'  # what it says as memory's small model about a turn
+    summary: Script = lambda _: Refusal(404)  # and as the one that condenses talk
+    asked_by_memory: list[Prompt] = field(default_factory=list)
     prompts: list[Prompt] = field(default_factory=list)
     models: list[str] = field(default_factory=list)  # who was asked: parallel to `prompts`
     url: str = ""
@@ -60,10 +65,13 @@ class ModelServer:
     async def complete(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         prompt: Prompt = body["messages"]
-        self.prompts.append(prompt)
-        self.models.append(body["model"])
-        self.called.set()
-        answer = self.scripts.get(body["model"], self.script)(prompt)
+        script = self._for_memory(prompt)
+        if script is None:
+            self.prompts.append(prompt)
+            self.models.append(body["model"])
+            self.called.set()
+            script = self.scripts.get(body["model"], self.script)
+        answer = script(prompt)
         if isinstance(answer, Awaitable):
             answer = await answer
         if isinstance(answer, Refusal):
@@ -76,6 +84,17 @@ class ModelServer:
         await response.write(_chunk({}, "stop"))
         await response.write(b"data: [DONE]\n\n")
         return response
+
+    def _for_memory(self, prompt: Prompt) -> Script | None:
+        """Return what plays memory's part, None for a question of somebody's."""
+        system = prompt[0]["content"] if prompt and prompt[0]["role"] == "system" else ""
+        if system.startswith(NOTES[:60]):
+            self.asked_by_memory.append(prompt)
+            return self.notes
+        if system.startswith(tuple(text[:20] for text in CONDENSE.values())):
+            self.asked_by_memory.append(prompt)
+            return self.summary
+        return None
 
     async def listed(self, request: web.Request) -> web.Response:
         return web.json_response({"object": "list", "data": []})
