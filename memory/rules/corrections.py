@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from memory.candidates import KnownValue
 from memory.rules.answers import fits
 from memory.rules.nouns import slots_named
-from memory.rules.sentences import Sentence, folded
+from memory.rules.sentences import Sentence, comparable
 from memory.slots import slot_of
 
 Change = tuple[str, str, str]
@@ -80,7 +80,7 @@ def _untrue(sentence: Sentence, known: Sequence[KnownValue], asked: str) -> list
     """What the assistant just said is not so: only if one known value stands in it, which alone its slot holds."""
     if _UNTRUE.match(sentence.text) is None:
         return []
-    said = [one for one in known if folded(one.value) in folded(asked)]
+    said = [one for one in known if comparable(one.value) in comparable(asked)]
     if len({one.slot for one in said}) != 1 or sum(one.slot == said[0].slot for one in known) != 1:
         return []
     return [("retract", said[0].slot, "")]
@@ -128,7 +128,7 @@ def _slot_of_new(new: str, known: Sequence[KnownValue], said: str, asked: str) -
     """Only the new value is said: it takes the place of the one of its kind that was just repeated, or" " is the only one."""
     alike = [one for one in known if _shape(one.value) == _shape(new) and fits(one.slot, new) and one.value != new]
     named = slots_named(said)
-    repeated = [one for one in alike if folded(one.value) in folded(asked)]
+    repeated = [one for one in alike if comparable(one.value) in comparable(asked)]
     for some in ([one for one in alike if one.slot in named], repeated, alike if any(map(str.isdigit, new)) else []):
         if len({one.slot for one in some}) == 1:
             return some[0].slot
@@ -136,7 +136,7 @@ def _slot_of_new(new: str, known: Sequence[KnownValue], said: str, asked: str) -
 
 
 def _same(value: str, other: str) -> bool:
-    return folded(value) == folded(other)
+    return comparable(value) == comparable(other)
 
 
 def _shape(value: str) -> tuple[bool, int]:

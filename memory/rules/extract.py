@@ -7,6 +7,7 @@ statement ("how do I file a complaint?"), and whose it is must be plain. Pure.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 
 from memory.candidates import Candidate, KnownValue, Source
@@ -16,12 +17,12 @@ from memory.rules.chinese.manner import LEAD, OTHERS
 from memory.rules.corrections import Change, changes
 from memory.rules.languages import LANGUAGES
 from memory.rules.rule import Manner, Rule
-from memory.rules.sentences import BLOT, Sentence, folded, sentences
+from memory.rules.sentences import BLOT, Sentence, comparable, sentences
 from memory.slots import slot_of
 
 _CLAUSE = re.compile(r"[,:]|(?<=[\u3400-\u9fff])\s+(?=[\u3400-\u9fff])")
 _LEAD_CHARS = 48  # how far back the speaker is looked for
-_TRIM = " \t.,:'\"-–—!()[]{}<>*_#、。"
+_MONEY = "$€£¥"
 Span = tuple[int, int]
 
 
@@ -42,6 +43,7 @@ def propose(sources: Sequence[Source], *, known: Sequence[KnownValue] = (), aske
                 op="retract" if op == "retract" else "set", slot=slot, value=value, source_id=source.id, by="rules"
             )
             for op, slot, value in _changes(source.text, held, asked)
+            if comparable(value) in comparable(source.text)
         )
     return _settled(found)
 
@@ -164,11 +166,15 @@ def _bare(text: str, span: Span, manner: Manner) -> Span:
 
 def _trimmed(text: str, span: Span) -> Span:
     start, end = span
-    while start < end and text[start] in _TRIM:
+    while start < end and not (_is_word(text[start]) or text[start] in _MONEY):
         start += 1
-    while start < end and text[end - 1] in _TRIM:
+    while start < end and not (_is_word(text[end - 1]) or text[end - 1] in f"{_MONEY}+%"):
         end -= 1
     return start, end
+
+
+def _is_word(char: str) -> bool:
+    return unicodedata.category(char)[0] in "LNM"
 
 
 def _settled(found: Sequence[Candidate]) -> tuple[Candidate, ...]:
@@ -176,7 +182,7 @@ def _settled(found: Sequence[Candidate]) -> tuple[Candidate, ...]:
     last: dict[tuple[str, str], Candidate] = {}
     for one in found:
         slot = slot_of(one.slot)
-        value = "" if slot and slot.single else folded(one.value)
+        value = "" if slot and slot.single else comparable(one.value)
         last.pop((one.slot, value), None)
         last[one.slot, value] = one
     return tuple(last.values())

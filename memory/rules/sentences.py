@@ -57,7 +57,7 @@ def sentences(message: str) -> list[Sentence]:
     return found
 
 
-def folded(value: str) -> str:
+def comparable(value: str) -> str:
     """Return a value as it is compared: without case and width."""
     return unicodedata.normalize("NFKC", value).casefold()
 
@@ -76,5 +76,5 @@ def _unquoted(piece: re.Match[str]) -> str:
     """A name in quotes is said, a sentence in quotes is somebody's."""
     inner = next(group for group in piece.group("a", "b", "c", "d", "e") if group is not None)
     if _A_NAME.fullmatch(inner) and not _SPEAKING.search(inner):
-        return f" {inner} "
+        return f" {inner}, " if piece.start() and not piece.string[piece.start() - 1].isspace() else f"{inner}, "
     return BLOT * len(piece[0])

@@ -91,7 +91,7 @@ RULES = (
     rule(
         "remember",
         r"^(?:(?:please|and|also|just|ok|hi)[ ,]+)*(?:(?:remember|keep in mind|bear in mind"
-        r"|make a note)(?: that|:|,| (?=(?:my|our|i|i'm|we)\b))|don't forget that|note that(?= (?:my|our|i"
+        r"|make a note)(?: that|:| (?=(?:my|our|i|i'm|we)\b))|don't forget that|note that(?= (?:my|our|i"
         r"|i'm|we)\b)) ?(?!when|how|to\b|me\b|what|where|who|why|the time)(?P<v>\S.{3,160})$",
     ),
 )

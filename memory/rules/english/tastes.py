@@ -15,7 +15,7 @@ RULES = (
     ),
     rule(
         "dislike",
-        rf"\bi (?:no longer|don't|do not) (?:hate|dislike|mind) {TASTES}(?= any ?more|,|$)",
+        rf"\bi (?:no longer|don't|do not) (?:hate|dislike) {TASTES}(?= any ?more|,|$)",
         many=True,
         op="retract",
     ),
@@ -79,7 +79,7 @@ RULES = (
     ),
     rule(
         "like",
-        rf"\bi {OFTEN}(?:like|love|prefer|enjoy|adore) (?!(?:all )?(?:the|their|his|her|your|its|these"
+        rf"(?<!what )\bi {OFTEN}(?:like|love|prefer|enjoy|adore) (?!(?:all )?(?:the|their|his|her|your|its|these"
         rf"|how)\b)(?:to (?!be\b|have\b|see\b|think\b|say\b|complain\b|return\b|exchange\b|know\b|just\b"
         rf"|get\b|take\b|go\b|hear\b|try\b|do\b|make\b|start\b))?{TASTES}",
         many=True,

@@ -36,7 +36,7 @@ TASTE = rf"{WORD}(?: {WORD}){{0,4}}"
 THINGS = rf"(?P<v>{THING}(?:(?:, {THING}){{0,6}},? (?:and|or|nor|&) {THING})?)"
 # a taste must end where the thought does: "I love talking to people" is not about talking
 DONE = (
-    r"(?= ?(?:$|[,(]|- )| (?:but|because|so|since|when|while|too|though|although|please|as well|over"
+    r"(?= ?(?:$|[^\w\s'-]|- )| (?:but|because|so|since|when|while|too|though|although|please|as well|over"
     r"|than|instead|any ?more"
     r"|any longer|btw|right now|and (?:i|i'm|we|my|it|that|the)|if|which|to be honest|to bright)\b)"
 )
@@ -54,7 +54,7 @@ ON = (
     rf"|{MONTH} {DAY}(?: (?:to|until|till|-) {DAY}| ?- ?{DAY})?(?:,? \d{{4}})?"
     r"|\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4})"
 )
-WHEN = rf"(?:{ON}|(?:next|this|coming) (?:mon|tues|wednes|thurs|fri|satur|sun)day|tomorrow)"
+WHEN = rf"(?:{ON}|(?:next|this|coming) (?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:day after )?tomorrow)"
 MONEY = (
     r"(?:[$€£¥] ?\d[\d,.]{0,12}k?\b|\d[\d,.]{0,12}k? ?(?:euros?|eur|dollars?|usd|pounds?|gbp|bucks|yuan"
     r"|rmb|chf|francs)\b"
