@@ -1,4 +1,4 @@
-"""Replies on their way to Slack: posted, edited, shown while they are made, and found again when a receipt was lost."""
+"""Replies on their way to Slack: posted, edited, shown while they are made; `finding.py` finds them when a receipt was lost."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.base import Address, Call, Rate, Receipt
-from adapters.errors import Refused, SendFailed, Unknown, Unreachable
+from adapters.errors import Refused, SendFailed, Unknown
 from adapters.remembering import remember
 from adapters.slack import render
 from adapters.slack.authors import Identity
-from adapters.slack.reading import TS, Fields, mapping, maps, string
+from adapters.slack.finding import found, marked
 from adapters.slack.response_urls import ResponseUrls
 from adapters.slack.web import ApiRefused, translated
 
@@ -24,16 +24,11 @@ logger = logging.getLogger(__name__)
 POST, WHISPER = "chat.postMessage", "chat.postEphemeral"
 UPDATE, DELETE, STATUS = "chat.update", "chat.delete", "assistant.threads.setStatus"
 
-MARK = "clew"
-"""The kind of metadata by which a message is found again: {"chunk": id} of a reply's part, {"turn": id} of what shows one."""
-
 _NOT_EDITABLE = frozenset(
     {"cant_update_message", "edit_window_closed", "message_not_found", "msg_too_long", "streaming_state_conflict"}
 )
 _NO_BLOCKS = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long"})
 _NOT_THERE = frozenset({"not_in_channel", "channel_not_found", "user_not_in_channel"})
-_PAGES, _PAGE = 5, 200
-_SKEW_S = 300  # by which our clock may be before Slack's: signatures are refused beyond
 _REMEMBERED = 1_000
 
 
@@ -111,9 +106,9 @@ class Posting:
         if shown is None:
             mark = _shows(turn)
             try:
-                shown = await self._post(address, {**content, "metadata": _metadata(mark)})
+                shown = await self._post(address, {**content, "metadata": marked(mark)})
             except Unknown:
-                shown = await self._found(address, mark)
+                shown = await found(self._client, address, mark, me=self._me)
                 if shown is None:
                     raise
         else:
@@ -139,43 +134,12 @@ class Posting:
         """See `Reconciles.find`. What only one person sees is in no history, and seeing it twice does no harm."""
         if address.only_for is not None:
             return None
-        ts = await self._found(address, {"chunk": chunk_id})
+        ts = await found(self._client, address, {"chunk": chunk_id}, me=self._me)
         return Receipt(message_id=ts) if ts is not None else None
 
     async def find_shown(self, address: Address, *, turn: str) -> str | None:
         """See `Reconciles.find_shown`."""
-        return await self._found(address, _shows(turn))
-
-    async def _found(self, address: Address, mark: Fields) -> str | None:
-        """Return our message with this mark among those that came after the one it answers. Other programs' marks prove nothing:
-        a second Clew in the channel counts its chunks too."""
-        oldest, cursor = _oldest(address), None
-        for _ in range(_PAGES):
-            answer = await self._page(address, oldest=oldest, cursor=cursor)
-            for message in maps(answer, "messages"):
-                metadata = mapping(message, "metadata")
-                ours = string(message, "user") == self._me.user or string(message, "bot_id") == self._me.bot
-                if ours and metadata.get("event_type") == MARK and metadata.get("event_payload") == mark:
-                    return string(message, "ts")
-            cursor = string(mapping(answer, "response_metadata"), "next_cursor")
-            if not cursor:
-                return None
-        raise Unreachable(f"{_PAGES * _PAGE} messages came since; whether this one is among them can't be told")
-
-    async def _page(self, address: Address, *, oldest: str | None, cursor: str | None) -> Fields:
-        client, room = self._client, address.room
-        if address.thread is not None:
-            with translated("conversations.replies"):
-                answer = await client.conversations_replies(
-                    channel=room, ts=address.thread, oldest=oldest, inclusive=True, include_all_metadata=True,
-                    limit=_PAGE, cursor=cursor,
-                )  # fmt: skip
-        else:
-            with translated("conversations.history"):
-                answer = await client.conversations_history(
-                    channel=room, oldest=oldest, inclusive=True, include_all_metadata=True, limit=_PAGE, cursor=cursor
-                )
-        return answer.data if isinstance(answer.data, dict) else {}
+        return await found(self._client, address, _shows(turn), me=self._me)
 
     async def _post(self, address: Address, content: Mapping[str, Any]) -> str:
         """Return the new message's id. Raises `SendFailed`."""
@@ -230,24 +194,13 @@ def _forms(
     address: Address, chunk: str, *, chunk_id: str
 ) -> tuple[Callable[[], dict[str, Any]], Callable[[], dict[str, Any]]]:
     """Return what makes the chunk with its Markdown, and what makes it as plain text."""
-    metadata = {"metadata": _metadata({"chunk": chunk_id})}
+    metadata = {"metadata": marked({"chunk": chunk_id})}
     return (
         lambda: render.message(chunk, quoted=address.quoted) | metadata,
         lambda: render.text_only(chunk, quoted=address.quoted) | metadata,
     )
 
 
-def _oldest(address: Address) -> str | None:
-    """Return the id before which no answer can stand: of the message that is answered; a slash command has none."""
-    if TS.fullmatch(address.reply_to or ""):
-        return address.reply_to
-    return None if address.since_ms is None else f"{address.since_ms / 1000 - _SKEW_S:.6f}"
-
-
 def _shows(turn: str) -> dict[str, str]:
     """Return the mark of the message that shows a turn's reply."""
     return {"turn": turn}
-
-
-def _metadata(mark: Fields) -> dict[str, Any]:
-    return {"event_type": MARK, "event_payload": mark}
