@@ -39,7 +39,7 @@ WAYS = (*SLACK, *TELEGRAM)
 Someone = TypeVar("Someone")
 
 PUBLIC = "https://clew.example"
-LONG = "memory: {window: {turns: 40}}"
+LONG = "memory: {window: {turns: 40}, summary: {start_turns: 41}}"
 """Windows of a length that Redis keeps, where there is Redis."""
 QUICK = "queue: {poll_s: 0.2}\n"
 """What a killed gateway held is taken over at once, where any number of gateways may run."""
