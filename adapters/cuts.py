@@ -27,10 +27,10 @@ _LOOK_AHEAD = 64  # more than any emoji has code points; what is longer than tha
 _UNSEEN_INFO = 40  # a longer info string is no language's name and is not repeated on every part
 
 
-def length(block: Block) -> int:
-    """Return how many places the block has; 0 or 1 can't be cut."""
+def length(block: Block, *, most: int) -> int:
+    """Return how many places the block has; 0 or 1 can't be cut. If `most` or more, it may be told as any of these."""
     if isinstance(block, Prose):
-        return len(flat(block.runs))
+        return len(flat(block.runs, most=most))
     if isinstance(block, Code):
         return len(block.content)
     return len(block.rows) if isinstance(block, Table) else 0
@@ -80,7 +80,8 @@ def best(block: Block, at: int, *, fine: bool = True) -> int:
     last three quarters, or after the last whole character. 0: there is none."""
     if isinstance(block, Table):
         return at
-    text = flat(block.runs) if isinstance(block, Prose) else block.content if isinstance(block, Code) else ""
+    most = at + _LOOK_AHEAD + 1
+    text = flat(block.runs, most=most) if isinstance(block, Prose) else block.content if isinstance(block, Code) else ""
     if at >= len(text):
         return len(text)
     ends = [found.end() for found in _CHARACTERS.finditer(text, 0, at + _LOOK_AHEAD)]

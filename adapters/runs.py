@@ -120,9 +120,15 @@ def _link_end(row: Sequence[Token], start: int) -> int:
     return len(row)
 
 
-def flat(runs: Runs) -> str:
-    """Return the text as positions count it."""
-    return "".join(run.flat for run in runs)
+def flat(runs: Runs, *, most: int) -> str:
+    """Return the text as positions count it: of what a long paragraph has left, no more runs than `most` characters need."""
+    told: list[str] = []
+    for run in runs:
+        if most <= 0:
+            break
+        told.append(run.flat)
+        most -= len(told[-1])
+    return "".join(told)
 
 
 def cut(runs: Runs, at: int) -> tuple[Runs, Runs]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import sys
+from types import FrameType
+
 import pytest
 
 from adapters.text import split
@@ -67,6 +71,42 @@ class TestLengths:
 
         assert len(calls) <= 12 * len(pieces)
         assert sum(map(len, calls)) <= 8 * 90_000
+
+    @pytest.mark.parametrize(
+        "dense",
+        ["*字* ", "*a", "*_~", "`码` ", "# a\n", "1. a\n", "|a|b|\n|-|-|\n", "[", "![", "[a](http://b) ", "<http://b>"],
+    )
+    def test_text_dense_with_marks_takes_work_in_proportion(self, dense: str) -> None:
+        """Also where a message holds a few marks only, and so only a small part of what its characters would allow. Twice the
+        text is twice the work, in characters measured and in calls made."""
+        (once, measured), (twice, measured_twice) = (
+            worked(dense * (length // len(dense))) for length in (6_000, 12_000)
+        )
+
+        assert measured_twice <= 2.3 * measured <= 2.3 * 25 * 3_000
+        assert twice <= 2.3 * once
+
+
+def worked(text: str) -> tuple[int, int]:
+    """Split a text where a piece may have twenty marks; return how many calls were made, and how much was measured."""
+    calls, measured = 0, 0
+
+    def measure(piece: str) -> int:
+        nonlocal measured
+        measured += len(piece)
+        return max(len(piece), 10 * len(re.findall(r"[*_~`#\[<|]", piece)))
+
+    def count(frame: FrameType, event: str, arg: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        split(text, limit=200, measure=measure)
+    finally:
+        sys.setprofile(before)
+    return calls, measured
 
 
 class TestPlaces:
@@ -185,7 +225,7 @@ class TestBlocks:
         """The table becomes lines of text: better than a row lost."""
         pieces = split("| a | b |\n|---|---|\n| " + "x " * 50 + "| y |", limit=64, measure=len)
 
-        assert ["a | b\n\n" + ("x " * 29).strip(), ("x " * 21) + "| y"] == pieces
+        assert ["a | b\n\n" + ("x " * 28).strip(), ("x " * 22) + "| y"] == pieces
 
     def test_quotes_keep_their_mark(self) -> None:
         """Every line of every piece."""
