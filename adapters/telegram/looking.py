@@ -63,9 +63,11 @@ class Lookout:
             try:
                 await self._look(seen)
                 self.problem, wait_s = None, self._every_s
-            except SendFailed as exc:
+            except Exception as exc:  # whatever it is: the channel goes on, and is looked at again
                 wait_s = max(self._again_s, exc.retry_after_s if isinstance(exc, Throttled) else 0.0)
-                self.problem = str(exc)
+                self.problem = (
+                    str(exc) if isinstance(exc, SendFailed) else f"the bot can't be looked at ({type(exc).__name__})"
+                )
                 logger.warning("channel unwell", extra={"channel": self._name, "reason": self.problem})
 
     async def _look(self, seen: Callable[[Identity], None]) -> None:
