@@ -257,7 +257,8 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of a prompt as stored, each alone: a part named in `failed` is empty because it could not be read.
 
     `window` is oldest first and holds this session's messages only, those before the ones appended by the same call.
-    `observed`, `facts`, `pinned` and `carried` are oldest first, `profile` newest first. `failed` uses the fields' names.
+    `observed`, `facts`, `pinned` and `carried` are oldest first; `profile` begins with the best
+    claim, as loaded the newest. `failed` uses the fields' names.
     """
 
     session_id: str = ""
@@ -272,6 +273,11 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     profile: tuple[ProfileItem, ...] = ()
     hits: tuple[Hit, ...] = ()  # in no order
     corpus: Corpus = Corpus()
+    unlearned: int = 0  # turns of the scope whose facts are not extracted yet
+    recalled: tuple[
+        Message, ...
+    ] = ()  # earlier messages that the question is about, oldest first; chosen after the load
+    claims: dict[int, str] = {}  # why a profile item or a recalled message is there: the ledger's rule, by its id
     carried: tuple[Message, ...] = ()  # the last window of the scope that this one continues, other agent's
     failed: tuple[str, ...] = ()
     generation: int | None = None  # of the scope: grows when a stored message changes; None: the store does not count
@@ -281,7 +287,9 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """One candidate: where it was meant to go, which row in which version, whether it went in, and by which rule."""
 
     section: str  # role, pinned, profile, summary, facts, observed, carried, window, message, ...
-    ids: tuple[int, ...]  # the row; none for a section that is no row (role)
+    ids: tuple[
+        int, ...
+    ]  # the row; none for a section that is no row (role); of `recalled` the scope's id, then the row's
     version: int
     verdict: Verdict
     rule: str  # e.g. current_turn, kept_turns, window, low_value, token_budget, message_cap, leading_assistant
@@ -299,6 +307,8 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reports_lookups: bool = False  # of the agent that was asked (E08)
     limit_tokens: int | None = None  # the prompt's own limit, after a model refused a longer one; None: the settings'
     carried_scope_id: int | None = None  # the scope that the carried rows belong to
+    summarised: bool = False  # talk that leaves the window is summarised here: the window reaches back to the summary
+    unlearned: int = 0  # turns whose facts were not extracted yet: the window reaches back to them
 
 
 class Ledger(msgspec.Struct, frozen=True, kw_only=True):

@@ -86,6 +86,14 @@ LIMIT_TURNS = 1000
 """Turns that `Derived.covered` counts at most."""
 
 
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows that a prompt has shown, as they are now: words that were taken back are gone. Oldest first."""
+
+    facts: tuple[Fact, ...] = ()
+    items: tuple[ProfileItem, ...] = ()
+    summaries: tuple[Summary, ...] = ()
+
+
 class Derived(Protocol):
     """The derived rows on one database, beside its `memory.base.Store` (there as `derived`).
 
@@ -138,6 +146,17 @@ class Derived(Protocol):
         """Return the messages of these (scope_id, id) as they are now that the owner's person may be shown there, with their
         neighbours: up to two before and two after in the same session, that are fragments of the same person. Oldest first,
         none twice, deleted ones left out."""
+        ...
+
+    async def items(self, owner: Owner, ids: Sequence[int]) -> tuple[ProfileItem, ...]:
+        """Return those of these profile items that the owner's person may be shown there now, oldest first."""
+        ...
+
+    async def shown(
+        self, owner: Owner, *, facts: Sequence[int], items: Sequence[int], summaries: Sequence[int]
+    ) -> Shown:
+        """Return these rows, whatever their status, for a replay: facts and summaries of the owner's scope, facts and items of
+        its person."""
         ...
 
     async def known(self, person_id: int, *, now_ms: int) -> tuple[tuple[ProfileItem, ...], tuple[Fact, ...]]:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from memory.base import Fact, Ledger, Message, Owner, ProfileItem, Summary
-from memory.derived import LIMIT_TURNS, Covered, Due, Fragment, Learned, Material
+from memory.derived import LIMIT_TURNS, Covered, Due, Fragment, Learned, Material, Shown
 from memory.ids import Ids
 from memory.stores import postgres_derived_sql as sql
 from memory.stores.postgres_pool import Database, Transaction
@@ -20,6 +20,7 @@ from memory.stores.postgres_rows import messages_in, put_value
 _LEDGER = msgspec.json.Decoder(Ledger)
 _FACTS = msgspec.json.Decoder(tuple[Fact, ...])
 _ITEMS = msgspec.json.Decoder(tuple[ProfileItem, ...])
+_SUMMARIES = msgspec.json.Decoder(tuple[Summary, ...])
 _SUMMARY = msgspec.json.Decoder(Summary)
 
 _encode = msgspec.json.Encoder().encode
@@ -191,6 +192,22 @@ class PostgresDerived:
         ((column,),) = await self._database.fetch(sql.FRAGMENTS, values)
         return messages_in(column)
 
+    async def items(self, owner: Owner, ids: Sequence[int]) -> tuple[ProfileItem, ...]:
+        ((column,),) = await self._database.fetch(sql.ITEMS, _theirs(owner) | {"items": list(ids)})
+        return () if column is None else _ITEMS.decode(column)
+
+    async def shown(
+        self, owner: Owner, *, facts: Sequence[int], items: Sequence[int], summaries: Sequence[int]
+    ) -> Shown:
+        wanted = {"facts": list(facts), "items": list(items), "summaries": list(summaries)}
+        of = _theirs(owner) | {"scope_id": owner.scope_id}
+        said, kept, made = (await self._database.fetch(sql.SHOWN, of | wanted))[0]
+        return Shown(
+            facts=() if said is None else _FACTS.decode(said),
+            items=() if kept is None else _ITEMS.decode(kept),
+            summaries=() if made is None else _SUMMARIES.decode(made),
+        )
+
     async def known(self, person_id: int, *, now_ms: int) -> tuple[tuple[ProfileItem, ...], tuple[Fact, ...]]:
         rows = await self._database.fetch(sql.KNOWN, {"person_id": person_id, "now_ms": now_ms})
         facts, items = _facts_and_items(rows[0])
@@ -202,6 +219,14 @@ class PostgresDerived:
             ((ended_facts,),) = await transaction.fetch(sql.FORGET_FACTS, of | {"ids": list(facts)})
             ((ended_items,),) = await transaction.fetch(sql.FORGET_ITEMS, of | {"ids": list(items)})
         return int(ended_facts) + int(ended_items)
+
+
+def _theirs(owner: Owner) -> dict[str, object]:
+    return {
+        "person_id": owner.person_id,
+        "namespace": owner.namespace,
+        "private_too": owner.chat_type == "private" or owner.private_in_group,
+    }
 
 
 def _facts_and_items(row: tuple[Any, ...]) -> tuple[tuple[Fact, ...], tuple[ProfileItem, ...]]:

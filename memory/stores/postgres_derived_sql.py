@@ -152,6 +152,16 @@ FRAGMENTS = statement(f"""SELECT json_agg(w.row ORDER BY w.created_ms DESC, w.id
   WHERE f.person_id = %(person_id)s AND f.namespace = %(namespace)s
     AND near.person_id = %(person_id)s AND near.namespace = %(namespace)s AND m.deleted_ms IS NULL
     AND (f.scope_id = %(scope_id)s OR %(private)s) AND (f.chat_type = 'group' OR %(private_too)s)) w""")
+_THEIRS = """p.id = ANY(%(items)s::bigint[]) AND p.person_id = %(person_id)s AND p.namespace = %(namespace)s
+  AND (p.chat_type = 'group' OR %(private_too)s)"""
+ITEMS = statement(f"""SELECT json_agg(to_json(p) ORDER BY p.id) FROM profile_items p
+  WHERE {_THEIRS} AND p.status = 'active'""")
+SHOWN = statement(f"""SELECT
+  (SELECT json_agg(to_json(f) ORDER BY f.id) FROM facts f
+    WHERE f.id = ANY(%(facts)s::bigint[]) AND f.scope_id = %(scope_id)s AND f.person_id = %(person_id)s),
+  (SELECT json_agg(to_json(p) ORDER BY p.id) FROM profile_items p WHERE {_THEIRS}),
+  (SELECT json_agg(to_json(s) ORDER BY s.id) FROM summaries s
+    WHERE s.id = ANY(%(summaries)s::bigint[]) AND s.scope_id = %(scope_id)s)""")
 FORGET_FACTS = statement("""WITH gone AS (UPDATE facts SET status = 'retracted', value = ''
   WHERE id = ANY(%(ids)s::bigint[]) AND person_id = %(person_id)s AND status = 'active' RETURNING id)
 SELECT count(*) FROM gone""")

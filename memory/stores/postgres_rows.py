@@ -35,6 +35,7 @@ _PARTS: dict[str, msgspec.json.Decoder[Any]] = {
     "facts": msgspec.json.Decoder(tuple[Fact, ...]),
     "pinned": msgspec.json.Decoder(tuple[ProfileItem, ...]),
     "profile": msgspec.json.Decoder(tuple[ProfileItem, ...]),
+    "unlearned": msgspec.json.Decoder(tuple[int, ...]),
     "hits": msgspec.json.Decoder(tuple[Hit, ...]),
     "corpus": msgspec.json.Decoder(tuple[Corpus, ...]),
     "carried": _MESSAGES,
@@ -158,6 +159,7 @@ def loaded(
     window = parts.pop("window")
     summary = parts.pop("summary")
     corpus = parts.pop("corpus", ())
+    unlearned = parts.pop("unlearned", ())
     return Loaded(
         session_id=session_id,
         session_opened=opened,
@@ -166,6 +168,7 @@ def loaded(
         more=len(window) > load.page,
         summary=summary[0] if summary else None,
         corpus=corpus[0] if corpus else Corpus(),
+        unlearned=unlearned[0] if unlearned else 0,
         failed=tuple(broken),
         generation=generation,
         **parts,

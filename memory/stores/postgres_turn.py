@@ -42,6 +42,7 @@ PARTS = {
   AND f.status = 'active' AND f.expires_ms > %(now_ms)s ORDER BY f.id""",
     "pinned": f"{_PROFILE} AND p.pinned ORDER BY p.id",
     "profile": f"{_PROFILE} AND NOT p.pinned ORDER BY p.id DESC LIMIT %(profile)s",
+    "unlearned": """SELECT count(*) AS row FROM ledgers l WHERE l.scope_id = here.scope_id AND l.due_ms IS NOT NULL""",
     "hits": """SELECT json_build_array(f.scope_id, f.id, f.session_id, f."position", f.length,
     json_object_agg(t.term, t.times)) AS row
   FROM unnest(%(terms)s::bigint[]) AS asked (term)

@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from memory.base import Corpus, Fact, Hit, Ledger, Load, Message, Owner, ProfileItem, Summary
-from memory.derived import LIMIT_TURNS, Covered, Due, Fragment, Learned, Material
+from memory.derived import LIMIT_TURNS, Covered, Due, Fragment, Learned, Material, Shown
 from memory.ids import Ids
 from memory.stores.rows import storable_struct
 from memory.stores.sqlite_rows import FACTS, MESSAGES, PROFILE, SUMMARIES, read_messages
@@ -42,6 +42,12 @@ def claim(db: sqlite3.Connection, *, owner: str, now_ms: int, lease_ms: int, lim
     due = tuple(Due(ledger=_decode_ledger(body), tries=tries) for body, tries in rows)
     db.executemany(_HOLD, [(turn.ledger.scope_id, owner, now_ms + lease_ms) for turn in due])
     return due
+
+
+def unlearned(db: sqlite3.Connection, scope_id: int) -> int:
+    """Return how many turns of the scope are due."""
+    count = "SELECT count(*) FROM ledgers INDEXED BY ledgers_due WHERE scope_id = ? AND due_ms IS NOT NULL"
+    return int(db.execute(count, (scope_id,)).fetchone()[0])
 
 
 # --- what a turn is learned from ---
@@ -299,6 +305,12 @@ _NEAR = f"""SELECT {MESSAGES.select} FROM messages AS m WHERE m.scope_id = :scop
   WHERE f.scope_id = :scope AND f.id = :id AND f.person_id = :person AND f.namespace = :namespace
     AND near.person_id = :person AND near.namespace = :namespace
     AND (f.scope_id = :here OR :private) AND (f.chat_type = 'group' OR :private_too)) ORDER BY m.id"""
+_SHOWABLE_ITEM = f"""SELECT {PROFILE.select} FROM profile_items WHERE id = ? AND person_id = ? AND namespace = ?
+  AND status = 'active' AND (chat_type = 'group' OR ?)"""
+_SHOWN_FACT = f"SELECT {FACTS.select} FROM facts WHERE id = ? AND scope_id = ? AND person_id = ?"
+_SHOWN_ITEM = f"""SELECT {PROFILE.select} FROM profile_items WHERE id = ? AND person_id = ? AND namespace = ?
+  AND (chat_type = 'group' OR ?)"""
+_SHOWN_SUMMARY = f"SELECT {SUMMARIES.select} FROM summaries WHERE id = ? AND scope_id = ?"
 _KNOWN_ITEMS = f"SELECT {PROFILE.select} FROM profile_items WHERE person_id = ? AND status = 'active' ORDER BY id"
 _KNOWN_FACTS = (
     f"""SELECT {FACTS.select} FROM facts WHERE person_id = ? AND status = 'active' AND expires_ms > ? ORDER BY id"""
@@ -326,6 +338,30 @@ def fragments(db: sqlite3.Connection, owner: Owner, wanted: Sequence[tuple[int, 
         }
         found |= {(row.scope_id, row.id): row for row in read_messages(db.execute(_NEAR, of))}
     return tuple(sorted(found.values(), key=lambda row: (row.created_ms, row.id)))
+
+
+def items(db: sqlite3.Connection, owner: Owner, ids: Sequence[int]) -> tuple[ProfileItem, ...]:
+    """Do what `Derived.items` promises."""
+    if owner.person_id is None:
+        return ()
+    of = (owner.person_id, owner.namespace, owner.chat_type == "private" or owner.private_in_group)
+    rows = [row for id_ in sorted(set(ids)) for row in db.execute(_SHOWABLE_ITEM, (id_, *of))]
+    return tuple(PROFILE.structs(rows))
+
+
+def shown(
+    db: sqlite3.Connection, owner: Owner, *, facts: Sequence[int], items: Sequence[int], summaries: Sequence[int]
+) -> Shown:
+    """Do what `Derived.shown` promises."""
+    rows = [row for id_ in sorted(set(summaries)) for row in db.execute(_SHOWN_SUMMARY, (id_, owner.scope_id))]
+    made = tuple(SUMMARIES.structs(rows))
+    if owner.person_id is None:
+        return Shown(summaries=made)
+    private_too = owner.chat_type == "private" or owner.private_in_group
+    theirs = (owner.person_id, owner.namespace, private_too)
+    said = [row for id_ in sorted(set(facts)) for row in db.execute(_SHOWN_FACT, (id_, owner.scope_id, theirs[0]))]
+    kept = [row for id_ in sorted(set(items)) for row in db.execute(_SHOWN_ITEM, (id_, *theirs))]
+    return Shown(facts=tuple(FACTS.structs(said)), items=tuple(PROFILE.structs(kept)), summaries=made)
 
 
 def retract(db: sqlite3.Connection, person_id: int, *, items: Sequence[int], facts: Sequence[int], now_ms: int) -> int:
@@ -392,6 +428,14 @@ class SqliteDerived:
 
     async def fragments(self, owner: Owner, wanted: Sequence[tuple[int, int]]) -> tuple[Message, ...]:
         return await self._read(lambda db: fragments(db, owner, wanted))
+
+    async def items(self, owner: Owner, ids: Sequence[int]) -> tuple[ProfileItem, ...]:
+        return await self._read(lambda db: items(db, owner, ids))
+
+    async def shown(
+        self, owner: Owner, *, facts: Sequence[int], items: Sequence[int], summaries: Sequence[int]
+    ) -> Shown:
+        return await self._read(lambda db: shown(db, owner, facts=facts, items=items, summaries=summaries))
 
     async def known(self, person_id: int, *, now_ms: int) -> tuple[tuple[ProfileItem, ...], tuple[Fact, ...]]:
         def read(db: sqlite3.Connection) -> tuple[tuple[ProfileItem, ...], tuple[Fact, ...]]:

@@ -73,6 +73,7 @@ def load(
         facts=part("facts", (), lambda: _facts(db, owner, session_id, now_ms=now_ms)),
         pinned=part("pinned", (), lambda: _profile(db, owner, now_ms=now_ms, pinned=True, limit=-1)[::-1]),
         profile=part("profile", (), lambda: _profile(db, owner, now_ms=now_ms, pinned=False, limit=wish.profile)),
+        unlearned=part("unlearned", 0, lambda: sqlite_derived.unlearned(db, owner.scope_id)),
         hits=part("hits", (), lambda: sqlite_derived.hits(db, wish)),
         corpus=part("corpus", Corpus(), lambda: sqlite_derived.corpus(db, owner)),
         carried=part("carried", (), lambda: _carried(db, head)),

@@ -554,6 +554,68 @@ class RecallContract:
         assert ["t1"] == texts(await store.derived.fragments(owner(scope_id, person_id=me, chat_type="group"), wanted))
 
 
+class ShownContract:
+    """Rows of a prompt, for a replay and for what recall has chosen."""
+
+    async def test_rows_are_shown_again_whatever_became_of_them(self, store: FullStore) -> None:
+        """A replay is exact after a fact was corrected and a summary replaced (C13)."""
+        scope, me = await opened(store), await person(store)
+        await store.put_facts([fact(11, scope.id, person_id=me, status="superseded"), fact(12, scope.id, person_id=me)])
+        await store.put_profile([item(21, person_id=me, status="superseded"), item(22, person_id=me)])
+        await store.put_summary(summary(31, scope.id))
+        await store.put_summary(summary(32, scope.id))
+
+        shown = await store.derived.shown(owner(scope.id, person_id=me), facts=[12, 11], items=[21], summaries=[31])
+
+        assert ([11, 12], [21], [31]) == (
+            [row.id for row in shown.facts],
+            [row.id for row in shown.items],
+            [row.id for row in shown.summaries],
+        )
+
+    async def test_nobody_else_is_shown_them(self, store: FullStore) -> None:
+        scope, me, other = await opened(store), await person(store), await person(store, "u2")
+        elsewhere = await opened(store, user="u2")
+        await store.put_facts([fact(11, scope.id, person_id=me)])
+        await store.put_profile([item(21, person_id=me)])
+        await store.put_summary(summary(31, scope.id))
+
+        for reader in (owner(elsewhere.id, person_id=other), owner(elsewhere.id)):
+            shown = await store.derived.shown(reader, facts=[11], items=[21], summaries=[31])
+            assert ((), (), ()) == (shown.facts, shown.items, shown.summaries)
+
+    async def test_live_items_by_id_where_they_may_be_shown(self, store: FullStore) -> None:
+        scope, me = await opened(store), await person(store)
+        rows = [
+            item(21, person_id=me),
+            item(22, person_id=me, status="superseded"),
+            item(23, person_id=me, namespace="x"),
+            item(24, person_id=me, chat_type="group"),
+        ]
+        await store.put_profile(rows)
+        wanted = [24, 23, 22, 21]
+
+        private = await store.derived.items(owner(scope.id, person_id=me), wanted)
+        group = await store.derived.items(owner(scope.id, person_id=me, chat_type="group"), wanted)
+        nobody = await store.derived.items(owner(scope.id), wanted)
+
+        assert ([21, 24], [24], []) == (
+            [row.id for row in private],
+            [row.id for row in group],
+            [row.id for row in nobody],
+        )
+
+    async def test_a_load_tells_how_many_turns_are_not_learned_from_yet(self, store: FullStore) -> None:
+        scope = await opened(store)
+        turn = await answered(store, scope.id, 1)
+        await answered(store, scope.id, 2)
+        before = await store.load(wish(scope.id))
+
+        await store.derived.settle(learned(turn, person_id=None))
+
+        assert (2, 1) == (before.unlearned, (await store.load(wish(scope.id))).unlearned)
+
+
 class KnownContract:
     """What a person may see and take back."""
 

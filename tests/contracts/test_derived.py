@@ -13,6 +13,7 @@ from tests.contracts.derived import (
     KnownContract,
     RecallContract,
     SettleContract,
+    ShownContract,
     SourceContract,
     SummaryContract,
 )
@@ -51,3 +52,7 @@ class TestRecall(RecallContract):
 
 class TestKnown(KnownContract):
     """What a person sees."""
+
+
+class TestShown(ShownContract):
+    """Rows of a prompt."""
