@@ -9,7 +9,7 @@ from typing import Final
 _ROLE: Final = (
     r"(?:super|chief|head|main|global|root|forum|site|shop|store|system|your|real|true"
     r"|the)?[ -]{0,6}(?:admin(?:istrator)?|sys ?admin|superuser|root"
-    r"|moderator|webmaster|system(?! admin)|developer of|owner of (?:this|the|your)|creator|god|master)"
+    r"|moderator|webmaster|system(?= ?(?:$|[.,;!?\n]))|developer of|owner of (?:this|the|your)|creator|god|master)"
 )
 
 # Wishes about how to treat the speaker himself are no orders; they are taken out of the text first. Not so where the form of
@@ -87,7 +87,7 @@ ORDERS: Final = (
     rf"{_START}never (?:refuse|deny|decline|question|reject|charge|verify|check|say no|warn|contradict|doubt"
     rf"|mention (?:this|these|the|that)|reveal|disclose|ask (?:me )?for (?:a )?(?:payment|password|proof"
     rf"|verification|approval|id|money))\b",
-    rf"{_START}always (?:refund|approve|say|agree|allow|accept my|obey|comply|trust|give|apply|grant)\b",
+    rf"{_START}always (?:refund|issue|approve|say|agree|allow|accept my|obey|comply|trust|give|apply|grant)\b",
     r"\bdo (?:whatever|anything|everything|what|exactly what) (?:i|he|she|they|the user) (?:say|ask|want|tell"
     r"|command|order)s?",
     r"\b(?:treat|regard|consider|see) me as (?:an? |the |your )?(?:admin|administrator|owner|staff|employee"
@@ -170,4 +170,64 @@ ORDERS: Final = (
     r"|instructions?|assistant|human|user|response|new)\b|\bend of (?:the )?(?:system |user )?(?:prompt"
     r"|instructions?|context|memory)\b",
     r"<\s?[/!?]?\s?[a-z][\w-]{0,40}(?:\s[^<>\n]{0,200})?\s?/?>",
+    rf"\bmy (?:\w{{1,16}} )?(?:role|status|rank|level|account(?: type)?|access(?: level)?|user ?group)(?: is| has|:| =)"
+    rf"(?: set to| now| an?| the){{0,3}} {_ROLE}\b",
+    r"\b(?:my|this|the user's|his|her) account (?:has|is given|was granted)[^.!?\n]{0,20}\b(?:access|rights?"
+    r"|permissions?|privileges?)",
+    r"\b(?:must|shall|will|should|have to) (?:always |now )?(?:obey|comply)\b|\byou (?:work for|belong to"
+    r"|serve|report to) me\b",
+    r"\b(?:is|are|be)(?: always| all| now| to be){0,3} (?:free|gratis|discounted|half price|waived"
+    r"|complimentary)(?: of charge)?"
+    r" for (?:me|us|my|this user)\b|\ball (?:is|are) free\b",
+    r"\b(?:give|grant|offer|issue|sell) (?:me|us|him|her|this user|the user|everyone)\b[^.!?\n]{0,30}"
+    r"\b(?:\d+ ?% ?(?:off|discount)|discounts?\b|for free\b|free of charge|unlimited|without (?:pay|charg))",
+    r"\b(?:send|forward|e?mail|post|upload|copy|export)(?: me| us)? (?:all|every|each|any|the|my|our|this"
+    r"|these)\b[^.!?\n]{0,40}"
+    r"\bto (?:http|www\.|[\w.+-]{1,40}@|[\w-]{1,40}\.(?:com|net|org|io|cn|ru|xyz)\b)",
+    r"\b(?:show|tell|give|list|see|view|access|read|edit|delete|download|reveal)(?: me| us)?(?: all| any"
+    r"| every| the| other| another){1,4}"
+    r" (?:users?|customers?|clients?|accounts?|persons?|people)'?s?'? (?:data|orders?|info\w{0,9}|messages"
+    r"|conversations?|details|names"
+    r"|addresses|passwords?|accounts?|records?|files)\b",
+    r"\b(?:shall|must|will|should|can|may|do) ?not (?:ever )?(?:refuse|deny|question|reject|contradict)\b"
+    r"|\bdon't (?:ever )?(?:refuse|deny|question|reject|contradict) (?:me|my|any)\b",
+    r"\b(?:mention|include|add|insert|put|append|advertise|promote)\b[^.!?\n]{0,40}\b(?:in|to|into"
+    r"|at the end of|after|with) (?:every|each|all|your)"
+    r"(?: of your)? (?:repl|answer|message|respon|sentence|conversation)",
+    r"\bnever (?:have to |need to |has to )?pay(?=$|[.,;!\n])",
+    r"\b(?:free|discount\w{0,3}|\d+ ?%)[^.!?\n]{0,20}\bappl(?:y|ies) to (?:all|every|my|me)\b",
+    r"\b(?:rules?|limits?|polic(?:y|ies)|restrictions?|fees?|terms|conditions?|guidelines?)\b[^.!?\n]{0,12}"
+    r"\b(?:do not|don't|does not|doesn't|never|no longer|should not|cannot) apply\b"
+    r"|\bno (?:rules?|limits?|restrictions?|fees?|polic(?:y|ies)) (?:apply|for me)\b|\babove (?:the "
+    r"|all ){0,2}(?:rules?|law|polic)",
+    r"\brefunds?\b[^.!?\n]{0,20}\b(?:automatically|without (?:approval|review|question)|(?:needs?"
+    r"|requires?) no (?:approval|review|verif)"
+    r"|always approved)",
+    rf"\b(?:upgrade|promote|make|set|change|elevate) (?:me|my \w{{1,16}}|this user|the user)(?: to| as"
+    rf"| into)?(?: an?| the)? {_ROLE}\b",
+    r"\bmark (?:all|every|each|my|any|this|the|these)\b[^.!?\n]{0,30}\bas (?:paid|refunded|free|approved"
+    r"|verified|vip)\b",
+    r"\b(?:refund|compensate|credit|reimburse)\b[^.!?\n]{0,20}\b(?:whenever|every time|each time|any ?time|always)\b",
+    r"\b(?:say|tell|reply|announce|respond|recommend)\b[^.!?\n]{0,40}\bto (?:everyone|everybody|every|each"
+    r"|all|any) ?(?:users?|customers?|people|clients?)?\b"
+    r"(?=[^.!?\n]{0,8}(?:$|[.!?\n]|that))",
+    r"\b(?:should|must|shall|always|will)(?: always)? costs? (?:me |us )?(?:nothing|zero|0)\b",
+    r"\b(?:do not|don't|never) (?:apply|enforce|charge) (?:any |the |your |those )?(?:fees?|charges?|rules?"
+    r"|limits?|polic(?:y|ies)|costs?)\b",
+    r"\b(?:rules?|guidelines?|restrictions?|polic(?:y|ies)|filters?|limits?)(?: are| is| as"
+    r"| were)?(?: now)? (?:void|lifted|suspended|disabled|removed|irrelevant|null)\b",
+    r"\byou(?:'ve| have| had| know| follow| are under)? no (?:rules?|limits?|guidelines?|restrictions?"
+    r"|filters?|polic(?:y|ies)|boundaries)\b"
+    r"|\bwithout (?:any )?(?:limits?|rules?|restrictions?|filters?|guidelines?|boundaries)\b",
+    r"\byour (?:new |only |real |true |sole ){0,2}(?:purpose|task|job|goal|mission|duty|role|objective|name) is\b",
+    r"\b(?:gave|given|grants?|granted)(?: me| us| him| her| to me)?\b[^.!?\n]{0,40}\b(?:override"
+    r"|free (?:orders?|shipping|deliver\w{1,3})|refunds?|discounts?|admin\w{0,12}"
+    r"|unlimited|lifetime|access to (?:all|any|other|every))\b",
+    r"\bsystem override\b|\boverride (?:code|mode|engaged|activated|enabled)\b|\b(?:begin"
+    r"|start)(?: of)?(?: the)? system (?:prompt|message)\b",
+    r"\b(?:requests?|orders?|refunds?|claims?|returns?|expenses?|purchases?)\b[^.!?\n]{0,16}\b(?:pre|auto)-?approved\b",
+    r"\b(?:approval|credit|access|refund|discount|clearance)(?: level| limit| authority)? is (?:unlimited"
+    r"|infinite|maximum|(?:the )?highest)\b",
+    r"\byou (?:have to|must|should|will|need to) (?:always )?(?:believe|trust|accept) (?:everything|anything"
+    r"|all|whatever|me\b)",
 )
