@@ -10,7 +10,7 @@ UV := $(VENV)/bin/uv
 TEST := $(PY) -m pytest -q
 ALONE = { echo "FAILED ONCE (above); the same tests again, alone:"; $(TEST) --last-failed --last-failed-no-failures none; }
 
-.PHONY: help install run check test test-all bench schema clean
+.PHONY: help install run check test test-all bench bench-memory schema clean
 
 help:            ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
@@ -55,6 +55,9 @@ test-all: test         ## make test, then the browser, the foreign judges, and D
 
 bench: $(VENV)/.bench  ## the figures of tests/bench/README.md
 	$(PY) -m tests.bench
+
+bench-memory: $(VENV)/.bench  ## what memory finds and what that costs; LOCOMO=locomo.json for LoCoMo's questions
+	$(PY) -m tests.bench recall recall_chinese staleness ranking profile_recall
 
 schema: $(VENV)/.run   ## write config/schema.json and the table in config/README.md anew
 	$(PY) -m gateway schema --write

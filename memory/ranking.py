@@ -22,7 +22,7 @@ _K1 = 1.2  # how soon one more of the same word stops counting
 _B = 0.75  # how much longer texts are discounted
 _SESSION = 5.0  # what belonging to the session that fits best is worth
 _MEANING = 10.0  # what a similarity of 1 is worth: about two rare words
-_NEXT, _SECOND = 0.3, 0.25  # of the score of what stands one and two places away
+_NEIGHBOURS = ((-2, 0.25), (-1, 0.3), (1, 0.3), (2, 0.25))  # shares of the score of what stands so far away
 _ANSWER = 1.0  # of a question's score, to what was said after it: "any allergies?", "penicillin"
 _QUESTION = 0.7  # of a question's score, to itself: it names what it asks and doesn't know it
 
@@ -64,27 +64,26 @@ def rank(
     brought so many came without its older ones, and counts only if every term did. `asking` are those that end in a
     question mark; `similar` are cosines of an embedder, those that reach its threshold. Linear in the number of hits.
     """
-    similar = similar or {}
     query = _telling(query, hits, limit)
+    sessions = _sessions(hits)
     words = _by_words(query, hits, corpus)
-    meaning = [_MEANING * max(0.0, similar.get((hit.scope_id, hit.id), 0.0)) for hit in hits]
+    meaning = [_MEANING * max(0.0, (similar or {}).get((hit.scope_id, hit.id), 0.0)) for hit in hits]
     asks = [(hit.scope_id, hit.id) in asking for hit in hits]
-    near = _by_neighbours(hits, [a + b for a, b in zip(words, meaning, strict=True)], asks)
-    whole = _by_session(query, hits)
-    ranked = (
+    near = _by_neighbours(sessions, [a + b for a, b in zip(words, meaning, strict=True)], asks)
+    whole = _by_session(query, sessions, hits)
+    for at, asked in enumerate(asks):
+        if asked:
+            words[at] *= _QUESTION
+            meaning[at] *= _QUESTION
+    scores = [sum(parts) for parts in zip(words, meaning, near, whole, strict=True)]
+    found = (at for at, score in enumerate(scores) if score > 0)
+    return [
         Ranked(
-            scope_id=hit.scope_id,
-            id=hit.id,
-            words=words[at] * (_QUESTION if asks[at] else 1.0),
-            meaning=meaning[at] * (_QUESTION if asks[at] else 1.0),
-            neighbours=near[at],
-            session=whole.get((hit.scope_id, hit.session_id), 0.0),
+            scope_id=hits[at].scope_id, id=hits[at].id, words=words[at], meaning=meaning[at], neighbours=near[at],
+            session=whole[at],
         )
-        for at, hit in enumerate(hits)
-    )
-    return heapq.nlargest(
-        k, (one for one in ranked if one.score > 0), key=lambda one: (one.score, one.id, one.scope_id)
-    )
+        for at in heapq.nlargest(k, found, key=lambda at: (scores[at], hits[at].id, hits[at].scope_id))
+    ]  # fmt: skip
 
 
 def _telling(query: Mapping[int, float], hits: Sequence[Hit], limit: int | None) -> Mapping[int, float]:
@@ -95,55 +94,69 @@ def _telling(query: Mapping[int, float], hits: Sequence[Hit], limit: int | None)
     return {term: weight for term, weight in query.items() if 0 < having[term] < limit} or query
 
 
+def _sessions(hits: Sequence[Hit]) -> list[dict[int, int]]:
+    """For each session, where in `hits` its places are, by position."""
+    sessions: defaultdict[tuple[int, str], dict[int, int]] = defaultdict(dict)
+    for at, hit in enumerate(hits):
+        if hit.session_id:
+            sessions[hit.scope_id, hit.session_id][hit.position] = at
+    return list(sessions.values())
+
+
 def _by_words(query: Mapping[int, float], hits: Sequence[Hit], corpus: Corpus) -> list[float]:
     weights = _weights(query, [hit.terms for hit in hits], corpus.fragments)
     average = max(1.0, corpus.length / max(1, corpus.fragments))
-    scores = []
-    for hit in hits:
-        room = _K1 * (1 - _B + _B * hit.length / average)
-        scores.append(math.fsum(weights[term] * n / (n + room) for term, n in hit.terms.items() if term in weights))
-    return scores
+    return [_bm25(hit.terms, weights, _K1 * (1 - _B + _B * hit.length / average)) for hit in hits]
 
 
-def _by_session(query: Mapping[int, float], hits: Sequence[Hit]) -> dict[tuple[int, str], float]:
+def _by_session(query: Mapping[int, float], sessions: Sequence[dict[int, int]], hits: Sequence[Hit]) -> list[float]:
     """A session as one long text. Its length and the sessions without any hit don't count: it made no difference when
     measured."""
-    sums: defaultdict[tuple[int, str], Counter[int]] = defaultdict(Counter)
-    for hit in hits:
-        if hit.session_id:
-            sums[hit.scope_id, hit.session_id].update(hit.terms)
-    weights = _weights(query, sums.values(), len(sums))
-    scores = {
-        session: math.fsum(weights[term] * n / (n + _K1) for term, n in terms.items() if term in weights)
-        for session, terms in sums.items()
-    }
-    best = max(scores.values(), default=0.0)
-    return {session: _SESSION * score / best for session, score in scores.items()} if best > 0 else {}
+    sums: list[dict[int, int]] = []
+    for places in sessions:
+        terms: dict[int, int] = {}
+        for at in places.values():
+            for term, n in hits[at].terms.items():
+                terms[term] = terms.get(term, 0) + n
+        sums.append(terms)
+    weights = _weights(query, sums, len(sums))
+    fits = [_bm25(terms, weights, _K1) for terms in sums]
+    best = max(fits, default=0.0)
+    given = [0.0] * len(hits)
+    for places, fit in zip(sessions, fits, strict=True):
+        for at in places.values() if fit > 0 else ():
+            given[at] = _SESSION * fit / best
+    return given
 
 
-def _weights(query: Mapping[int, float], among: Collection[Mapping[int, int]], total: int) -> dict[int, float]:
+def _bm25(terms: Mapping[int, int], weights: Mapping[int, float], room: float) -> float:
+    # fsum: the same whatever order a store gives the terms in
+    return math.fsum([weights[term] * n / (n + room) for term, n in terms.items() if term in weights]) if terms else 0.0
+
+
+def _weights(query: Mapping[int, float], among: Sequence[Mapping[int, int]], total: int) -> dict[int, float]:
     """What a term is worth at most: more, the fewer have it. Nobody has more than there are."""
-    having = _having(query, among)
     return {
-        term: query[term] * (_K1 + 1) * math.log1p((max(total, n) - n + 0.5) / (n + 0.5)) for term, n in having.items()
+        term: query[term] * (_K1 + 1) * math.log1p((max(total, n) - n + 0.5) / (n + 0.5))
+        for term, n in _having(query, among).items()
     }
 
 
-def _having(query: Mapping[int, float], among: Iterable[Mapping[int, int]]) -> Counter[int]:
-    return Counter(term for terms in among for term in terms if term in query)
+def _having(query: Mapping[int, float], among: Sequence[Mapping[int, int]]) -> Counter[int]:
+    return Counter([term for terms in among for term in terms if term in query])
 
 
-def _by_neighbours(hits: Sequence[Hit], scores: Sequence[float], asks: Sequence[bool]) -> list[float]:
-    places = {(hit.scope_id, hit.session_id, hit.position): at for at, hit in enumerate(hits) if hit.session_id}
-
-    def share(hit: Hit, distance: int) -> float:
-        at = places.get((hit.scope_id, hit.session_id, hit.position + distance))
-        if at is None:
-            return 0.0
-        beside = _ANSWER if distance == -1 and asks[at] else _NEXT
-        return scores[at] * (beside if abs(distance) == 1 else _SECOND)
-
-    return [share(hit, -2) + share(hit, -1) + share(hit, 1) + share(hit, 2) for hit in hits]
+def _by_neighbours(sessions: Sequence[dict[int, int]], scores: Sequence[float], asks: Sequence[bool]) -> list[float]:
+    given = [0.0] * len(scores)
+    for places in sessions:
+        for position, at in places.items() if len(places) > 1 else ():
+            total = 0.0
+            for distance, share in _NEIGHBOURS:
+                near = places.get(position + distance)
+                if near is not None:
+                    total += scores[near] * (_ANSWER if distance == -1 and asks[near] else share)
+            given[at] = total
+    return given
 
 
 def fuse(*rankings: Sequence[int], k: int = 60, weights: Sequence[float] = ()) -> list[int]:

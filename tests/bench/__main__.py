@@ -25,6 +25,10 @@ PARTS = (
     "start",
     "render",
     "profile_recall",
+    "recall",
+    "recall_chinese",
+    "staleness",
+    "ranking",
 )
 
 
