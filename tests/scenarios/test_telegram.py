@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import aiohttp
 import pytest
 import pytest_asyncio
 
@@ -21,6 +22,7 @@ from tests.scenarios.platforms import echo
 from tests.scenarios.stage import Held, talk
 from tests.scenarios.test_scenes import SCENES, model_of
 from tests.scenarios.world import Gateway, ModelServer, gateway, model_server, write_config
+from tests.unit.emulators.telegram.bot_client import client
 
 PUBLIC = "https://clew.example"
 AGENT = "agents: {{default: {{kind: openai, base_url: '{url}', model: stub}}}}\n"
@@ -75,8 +77,8 @@ def channel_of(tg: Telegram, bot: Bot, *, mode: str = "polling", more: str = "")
 
 
 @asynccontextmanager
-async def world(folder: Path, *, mode: str = "polling", more: str = "") -> AsyncIterator[World]:
-    async with telegram(reads_all=True) as tg, model_server(echo) as model:
+async def world(folder: Path, *, mode: str = "polling", more: str = "", reads_all: bool = True) -> AsyncIterator[World]:
+    async with telegram(reads_all=reads_all) as tg, model_server(echo) as model:
         ann, bob, zoe = tg.person("Ann", language_code="en"), tg.person("Bob 鲍勃"), tg.person("Zoe")
         channels = f"channels:\n  bot: {channel_of(tg, tg.bot, mode=mode, more=more)}\n"
         config = write_config(folder, AGENT.format(url=model.url) + channels, server=SERVER)
@@ -257,6 +259,31 @@ async def test_lost_answers_are_not_sent_again_and_limits_are_waited_for(tmp_pat
 
         assert ["re: one", "re: two", "re: three", "re: four"] == [reply.text for reply in dm.replies()]
         assert [] == there.tg.violations
+
+
+async def test_readiness_names_what_is_wrong_with_a_channel_and_what_is_hardly_meant(tmp_path: Path) -> None:
+    """A bot that is deaf to its name works; one whose webhook somebody took hears nothing. Neither takes others' traffic away."""
+    async with (
+        world(tmp_path, mode="webhook", more=", look_s: 0.1", reads_all=False) as there,
+        client(there.tg) as somebody,
+        aiohttp.ClientSession() as session,
+    ):
+
+        async def readiness() -> tuple[int, str, str]:
+            async with session.get(f"{there.gateway.url}/readyz") as response:
+                told = await response.json()
+                return response.status, told["checks"]["channel bot"], told["warnings"].get("channel bot", "")
+
+        well = await readiness()
+        await somebody.set_webhook("https://other.example/hook")
+        looks = len(there.tg.called("getWebhookInfo"))
+        await there.tg.wait_called("getWebhookInfo", times=looks + 2)
+        robbed = await readiness()
+
+    assert (200, "ok") == well[:2]
+    assert "privacy mode is on" in well[2]
+    assert 200 == robbed[0]
+    assert "another program has set this bot's webhook" in robbed[1]
 
 
 async def test_two_bots_and_two_agents_stay_apart(tmp_path: Path) -> None:
