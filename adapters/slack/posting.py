@@ -11,7 +11,7 @@ from typing import Any
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.base import Address, Call, Rate, Receipt
-from adapters.errors import Refused, SendFailed, Unknown
+from adapters.errors import SendFailed, Unknown
 from adapters.remembering import remember
 from adapters.slack import render
 from adapters.slack.authors import Identity
@@ -28,6 +28,7 @@ _NOT_EDITABLE = frozenset(
     {"cant_update_message", "edit_window_closed", "message_not_found", "msg_too_long", "streaming_state_conflict"}
 )
 _NO_BLOCKS = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long"})
+_THREAD_GONE = frozenset({"thread_not_found", "invalid_thread_ts", "message_not_found"})
 _NOT_THERE = frozenset({"not_in_channel", "channel_not_found", "user_not_in_channel"})
 _REMEMBERED = 1_000
 
@@ -126,8 +127,9 @@ class Posting:
                 await self._client.assistant_threads_setStatus(
                     channel_id=address.room, thread_ts=address.thread, status=self._status if on else ""
                 )
-        except Refused:
-            remember(self._no_status, address.room, None, most=_REMEMBERED)
+        except ApiRefused as refused:
+            if refused.code not in _THREAD_GONE:
+                remember(self._no_status, address.room, None, most=_REMEMBERED)
             raise
 
     async def find(self, address: Address, *, chunk_id: str) -> Receipt | None:

@@ -180,6 +180,16 @@ async def test_a_room_that_refused_a_status_is_not_asked_again(there: World) -> 
     assert 1 == len(there.here.called("assistant.threads.setStatus"))
 
 
+async def test_a_thread_that_is_gone_takes_no_other_thread_s_status(there: World) -> None:
+    root = await there.ann.says(there.general, "question")
+    there.here.will("assistant.threads.setStatus", refused("thread_not_found"))
+    with pytest.raises(Refused):
+        await there.adapter.sign(there.to(thread="1600000000.000001"), on=True)
+    await there.adapter.sign(there.to(thread=root), on=True)
+
+    assert "is thinking…" == there.general.status(root)
+
+
 FAILURES: list[tuple[Fault, type[SendFailed]]] = [
     (throttled(3), Throttled),
     (refused("ratelimited"), Throttled),
