@@ -70,7 +70,8 @@ ORDERS: Final = (
     r"|system) (?:system )?(?:instructions?|directives?|polic(?:y|ies)|rules?|prompts?) ?(?::|is\b|are\b)",
     r"\b(?:reveal|show|print|repeat|output|leak|tell me|display|give me|dump)(?: me)? (?:your|the) (?:full "
     r"|entire |initial |hidden |secret |own ){0,6}(?:system )?(?:prompt|instructions|rules|guidelines)\b",
-    r"\byou(?: are|'re|re)(?: now| from now on| no longer| hereby| henceforth){1,6}\b",
+    r"(?<!where )(?<!who )(?<!what )(?<!how )(?<!as )\byou(?: are|'re|re)(?: now| from now on| no longer"
+    r"| hereby| henceforth){1,6}\b",
     rf"\byou(?: are|'re)(?: not| never)? (?:bound|restricted|limited|allowed to|authori[sz]ed|required to"
     rf"|obliged|unrestricted|jailbroken|an? ai\b|my (?:slave|servant)|(?:an? |the )?{_ROLE}\b|dan\b"
     rf"|programmed to)",
@@ -81,7 +82,7 @@ ORDERS: Final = (
     rf"|always|never)(?: always| never| not| now| only| just){{0,6}} {_GIVE}",
     rf"{_START}(?:always|never|only|from now on|henceforth|going forward|as of now)[, ]{{1,6}}(?:please |always "
     rf"|never |only |just |you (?:will |must |should |shall )?){{0,6}}{_GIVE}",
-    rf"{_START}(?:obey|comply with|trust) (?:me|my|everything|whatever|what)\b",
+    rf"{_START}(?:(?:obey|comply with) (?:me|my)|(?:obey|trust) (?:everything|whatever|what|all))\b",
     r"\b(?:from now on|henceforth|going forward|as of now)[, ]{1,6}(?:you|the assistant|the bot|assistant|all"
     r"|every|everything|each|any|no)\b",
     rf"{_START}never (?:refuse|deny|decline|question|reject|charge|verify|check|say no|warn|contradict|doubt"
@@ -104,7 +105,8 @@ ORDERS: Final = (
     r"\b(?:don't|do not|never|without) (?:tell(?:ing)?|reveal(?:ing)?|inform(?:ing)?|show(?:ing)?"
     r"|mention(?:ing)?)(?: it| this)?(?: to)? (?:the|any|other|this) (?:users?|customers?|owner|operator"
     r"|developer)",
-    rf"\b(?:i am|i'm|im|i was made|this is|it's|it is|speaking as|as|am|my role is|my role:|role:)(?: an?| the"
+    rf"\b(?:i am|i'm|im|i was made|this is|it's|it is|speaking as|(?<![^\n.,;:!?] )(?<![a-z])as|my role is"
+    rf"|my role:|role:)(?: an?| the"
     rf"| actually| really| also| now| your| in fact| here| one of the| officially){{0,6}} {_ROLE}\b"
     r"(?! (?:at|for|in|with) )(?!s? (?:assistant|of (?:a|an)\b))",
     r"\b(?:the user|this user|user|customer|he|she) (?:is|has been made|should be treated as)(?: an?"

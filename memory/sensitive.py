@@ -63,8 +63,10 @@ def _secrets(plain: str) -> Iterator[Finding]:
             (run.start() + start, run.start() + end, rule) for start, end, rule in _spans(_SECRET, run[0], SECRET)
         )
         for match in _TOKEN.finditer(run[0]):
-            parts = _PART.findall(match[0]) if "." in match[0] else [match[0]]  # a link is looked at piece by piece
-            if any(len(part) >= 20 and _is_random(part) for part in parts):
+            parts = (
+                _PART.split(match[0]) if "." in match[0] else [match[0]]
+            )  # of a link, what is no file's and no host's name
+            if any(len(part) >= 20 and "." not in part and _is_random(part) for part in parts):
                 yield run.start() + match.start(), run.start() + match.end(), SECRET
 
 
@@ -138,7 +140,7 @@ _EMAIL = re.compile(
 )
 
 _TOKEN = re.compile(r"(?:https?://|www\.)\S*|(?<![\w+/=-])[\w+/=-]{20,512}(?![\w+/=-])", re.A | re.I)
-_PART = re.compile(r"[^/=?&#.:]+")
+_PART = re.compile(r"[/=?&#:]+")
 _WORD = re.compile(r"[A-Za-z][a-z]{3,}|[A-Z]{8,}")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.I)
 _CHANGE = re.compile(r"(?<=[a-z])[A-Z0-9]|(?<=[A-Z])[0-9]|(?<=[0-9])[A-Za-z]|(?<=[A-Z][A-Z])[a-z]")

@@ -75,6 +75,7 @@ CHINESE_REFUSED = {
         "密码是abc123", "密码：hunter2", "我的密码是 123456", "支付密码 888888", "验证码 482913", "密码是一二三四五六",
         "银行卡密码是我的生日", "登录密码改成 Abc@123", "口令：open1234", "密钥是9f8e7d6c5b4a", "取款密码设为 654321",
         "安全码 123", "动态码482913", "我的WiFi密码是sunshine88", "密码就是qwerty", "授权码：abcd1234efgh",
+        "路由器密码换成 sunny2024 了，别再输错",
     ],
 }  # fmt: skip
 ENGLISH_KEPT = [
@@ -98,6 +99,7 @@ ENGLISH_KEPT = [
     "hotline 12315", "zip 200030", "postal code 94103-1234", "PO 4500012345", "case 00012345", "invoice 2026-000123456",
     "the secret to happiness", "the secret is butter", "secret: a surprise party", "password was leaked",
     "member card number 4111111111111112", "wheel size 700-25-622",
+    "https://img.example.com/2b/14/2b142b420a54216cfc9432b6b35676b5.jpg",
 ]  # fmt: skip
 CHINESE_KEPT = [
     "订单号 2024051812345678", "订单号：20261130000123456789", "2026年11月30日", "手机尾号8821", "尾号 8821",
