@@ -77,7 +77,7 @@ def fits(slot: str, value: str) -> bool:
 
 
 def answered(spoken: list[Sentence], asked: str) -> list[tuple[str, str]]:
-    """Return slot and value of a message that is nothing but an answer to what was asked; where two" " slots fit, nothing."""
+    """Return slot and value of a message that is nothing but an answer to what was asked; where two slots fit, nothing."""
     if not asked or len(spoken) != 1 or spoken[0].asks or len(spoken[0].text) > _LONGEST:
         return []
     bare = _bare(spoken[0])

@@ -28,8 +28,13 @@ _SWAPS = (
         re.I,
     ),
     re.compile(rf"(?P<new>{_EN}?),? (?:and )?not (?P<old>{_EN}?)(?= ?(?:$|,))", re.I),
-    re.compile(rf"不是(?P<old>{_ZH})[码号]?[,\s]*(?:而|应该|其实|我要的)?是(?P<new>{_ZH})[码号]?(?=$|[,\s的了])", re.I),
-    re.compile(rf"(?:是|要|去|^)(?P<new>{_ZH})[码号]?[,\s]*(?:而)?不是(?P<old>{_ZH})[码号]?(?=$|[,\s的了])", re.I),
+    re.compile(
+        rf"不是(?P<old>{_ZH})[码号]?[,\s]*(?:而|应该|其实|我要的)?是(?P<new>{_ZH})[码号]?(?=$|[,\s的了哈啊哦呀吧])",
+        re.I,
+    ),
+    re.compile(
+        rf"(?:是|要|去|^)(?P<new>{_ZH})[码号]?[,\s]*(?:而)?不是(?P<old>{_ZH})[码号]?(?=$|[,\s的了哈啊哦呀吧])", re.I
+    ),
 )
 _MEANT = (
     re.compile(
@@ -39,8 +44,8 @@ _MEANT = (
         re.I,
     ),
     re.compile(
-        rf"(?:[说打写记搞发弄讲]错了?[,\s]*(?:应该|其实)?[是要]?|应该是|我是说|我指的是"
-        rf"|更正[:,]?)(?P<new>{_ZH})[码号]?(?=$|[,\s的了])",
+        rf"(?:[说打写记搞发弄讲]错了?[,\s]*(?:应该|其实)?[是要]?|应该是|其实是|实际是|正确的是|我是说|我指的是"
+        rf"|更正[:,]?)(?P<new>{_ZH})[码号]?(?=$|[,\s的了哈啊哦呀吧])",
         re.I,
     ),
 )
@@ -125,7 +130,7 @@ def _spoken_of(old: str, named: list[str], said: str, asked: str) -> list[str]:
 
 
 def _slot_of_new(new: str, known: Sequence[KnownValue], said: str, asked: str) -> str | None:
-    """Only the new value is said: it takes the place of the one of its kind that was just repeated, or" " is the only one."""
+    """Only the new value is said: it takes the place of the one of its kind that was just repeated, or is the only one."""
     alike = [one for one in known if _shape(one.value) == _shape(new) and fits(one.slot, new) and one.value != new]
     named = slots_named(said)
     repeated = [one for one in alike if comparable(one.value) in comparable(asked)]

@@ -1,4 +1,4 @@
-"""What slots are called when somebody asks for one, says which is wrong or wants one forgotten; in" " English and Chinese."""
+"""What slots are called when somebody asks for one, says which is wrong or wants one forgotten; in English and Chinese."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _NOUNS = (
     ("shoe_size", r"\bshoe size\b|鞋码|鞋号|鞋的尺码|鞋子?.{0,6}[几多][大码]"),
     (
         "clothes_size",
-        r"\b(?:clothes|clothing|shirt|dress|jacket|hoodie|sweater|coat|trousers?) size\b|衣服的?(?:尺码|码)" r"|衣码",
+        r"\b(?:clothes|clothing|shirt|dress|jacket|hoodie|sweater|coat|trousers?) size\b|衣服的?(?:尺码|码)|衣码",
     ),
     ("birthday", r"\bbirthday\b|\bdate of birth\b|\bborn\b|生日|出生"),
     ("address_as", r"\b(?:address|call) you\b|怎么称呼|如何称呼|称呼"),

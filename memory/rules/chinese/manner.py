@@ -10,13 +10,13 @@ from memory.rules.rule import Manner
 LEAD = re.compile(
     rf"(?P<me>(?:.*[^是给帮跟和像让问替叫对])?(?:我|本人|俺|咱)(?:们|个人|自己|的|这边|这人|家)?)?"
     rf"(?:是|现在|目前|平时|一般|通常|其实|真的|也|还|都|就|比较|一直|从来|特别|非常|很|最|更|有点|已经"
-    rf"|刚刚?|上个?[月周]|去年|今年|昨天|今天|因为"
+    rf"|刚刚?|上个?[月周]|(?:[一二两三四五六七八九十几半\d]{{1,3}})个?(?:天|周|星期|月|年)前?|[春夏秋冬]天|年[初底]|去年|今年|昨天|今天|因为"
     rf"|所以|但是?|而且|另外|对了|那|呃|嗯|哦|啊|请|麻烦|你好|您好|好的?|不过|然后|还有|这次|上次|以前"
     rf"|之前|后来|早就|天生|从小|本来|只|才|又|再|想|要"
     rf"|升职了|本身|身体|(?:对|从)[^,。对从]{{1,8}}|在[^,。]{{1,8}}(?:部|组|司|行|技|海|京|州|圳|里|边)"
     rf"|{DATE}|这双鞋|这件衣服|这个问题|这事|这款|[,\s])*",
 )
-"""What may stand before a rule of bearing `lead` in its clause; without `me` nobody is named, so" " nobody else may be either."""
+"""What may stand before a rule of bearing `lead` in its clause; without `me` nobody is named, so nobody else may be either."""
 
 MANNER = Manner(
     supposed=re.compile(
@@ -60,6 +60,6 @@ MANNER = Manner(
 OTHERS = re.compile(
     r"[他她]|妈|爸|老婆|老公|媳妇|儿子|女儿|孩子|宝宝|小孩|朋友|同事|老板|领导|姐|哥|弟|妹|爷爷|奶奶"
     r"|外婆|外公|客户|家人|丈夫|妻子|人们|大家|别人|有人"
-    r"|邻居|同学|室友|男友|女友|顾客|当地人|有的人|的人|孕妇"
+    r"|邻居|同学|室友|男友|女友|闺女|丫头|娃|婆婆|公公|岳|舅|姑|姨|叔|婶|侄|外甥|孙子|孙女|男朋友|女朋友|(?<!老)顾客|当地人|有的人|的人|孕妇"
 )
 """Somebody else, who may be whom a sentence without a subject is about."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory.rules.chinese.words import CITY, DATES, FAULT, MONEY, NUMBER, PLACE, PRODUCT, REQUEST, led
+from memory.rules.chinese.words import CITY, DATE, DATES, FAULT, MONEY, NUMBER, PLACE, PRODUCT, REQUEST, led
 from memory.rules.rule import rule
 
 RULES = (
@@ -31,6 +31,7 @@ RULES = (
         rf"(?:飞往|飞|前往|(?:想|要|打算|准备|计划)(?:去|飞))(?P<v>{CITY}|(?!上班|买|看|取|退|吃|掉|机"
         rf"|哪){PLACE})(?=$|[,。])",
     ),
+    led("destination", rf"{DATE}(?:就|要|会)?[飞到去](?P<v>{CITY}|(?!货|付|家|店|公司|底|期|手|了){PLACE})(?=$|[,。])"),
     rule(
         "destination",
         rf"(?:想|要|帮我|需要|打算)*(?:订|定|找|看看?)(?:一下|一间|一家|个)?(?P<v>{CITY}|(?!便宜|靠|单|双|大"
@@ -39,7 +40,7 @@ RULES = (
     rule(
         "date",
         rf"(?:^|[,。我们是])(?:想|要|打算|准备|计划)*(?:在|于)?(?P<v>{DATES})(?=(?:上午|下午|早上|晚上|就|要"
-        rf"|想|打算|准备)*(?:飞|出发|去|走|入住|请假|起飞|到达|动身|出差))",
+        rf"|想|打算|准备)*(?:飞|出发|去|走|入住|请假|起飞|到(?!\d)|动身|出差))",
     ),
     rule("date", rf"(?:请假|年假|休假|产假|入住|出发)[,:]?(?:时间)?(?:是|从)?(?P<v>{DATES})"),
     rule(

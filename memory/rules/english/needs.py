@@ -60,7 +60,7 @@ RULES = (
     rule(
         "limit",
         rf"{AM}{VERY} (?:an? )?(?P<v>pregnant|diabetic|epileptic|asthmatic|under \d\d|underage|breastfeeding"
-        rf"|claustrophobic|(?:scared|afraid|terrified) of (?:heights|flying|the dark|needles))\b",
+        rf"|claustrophobic|c(?:o)?eliac|(?:scared|afraid|terrified) of (?:heights|flying|the dark|needles))\b",
     ),
     rule(
         "limit",
@@ -69,6 +69,8 @@ RULES = (
         r"|heart condition|c(?:o)?eliac disease|vertigo|migraines?|motion sickness|seasickness"
         r"|claustrophobia|arthritis)\b",
     ),
+    rule("limit", r"\bi (?:easily |always |often )?get (?P<v>seasick|carsick|airsick|travel sick)\b"),
+    rule("limit", r"\b(?:of|because of|due to|with|about) my (?P<v>pregnancy|epilepsy|diabetes|asthma)\b(?! test)"),
     rule(
         "limit",
         r"(?:\bi (?:take|use|am on)|\bi'm (?:on|taking)) (?P<v>blood thinners|insulin|antidepressants"
@@ -79,6 +81,11 @@ RULES = (
         r"\bi (?P<v>(?:can't|cannot|can not|am not allowed to|may not|must not|mustn't) (?:fly|drive|swim"
         r"|dive|drink alcohol|lift(?: heavy)?(?: [a-z]+)?|climb stairs|use (?:the )?stairs|stand for long"
         r"|work (?:at )?nights?))\b(?! (?:it|this|that|there|until|till|before|because|today|tomorrow|home))",
+    ),
+    rule(
+        "wish",
+        r"\bi(?:'d| would) (?P<v>rather not (?:get|receive|have|be) [a-z]+(?: [a-z]+)?)(?= ?(?:$|,)"
+        r"| (?:and|but|please)\b)",
     ),
     rule(
         "wish",

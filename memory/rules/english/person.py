@@ -31,8 +31,8 @@ RULES = (
     ),
     rule(
         "name",
-        rf"(?:^|\b(?:hi|hello|hey)[ ,]+)(?:it's )?(?P<v>{NOT_A_NAME}(?!same|right"
-        rf"|over)(?-i:[A-Z][a-z]+(?: [A-Z][a-z]+)?)) here(?: again)? from ",
+        rf"(?:^|\b(?:hi|hello|hey)(?: there)?[ ,]+)(?:it's )?(?P<v>{NOT_A_NAME}(?!same|right"
+        rf"|over)(?-i:[A-Z][a-z]+(?: [A-Z][a-z]+)?))(?: here(?: again)? from | speaking(?= ?(?:$|,)))",
     ),
     rule(
         "address_as",
@@ -46,10 +46,11 @@ RULES = (
     rule("birthday", rf"\bi was born (?:on )?(?:the )?(?P<v>{ON})"),
     rule(
         "city",
-        rf"(?:\bi|{AM})(?: now| currently| actually)* (?:live|living|reside|residing|based"
+        rf"(?:\b(?:i|we)|{AM}|\bwe're)(?: now| currently| actually)* (?:live|living|reside|residing|based"
         rf"|located) in (?P<v>{PLACE})",
     ),
-    rule("city", rf"\bi(?:'ve| have)?(?: just| recently)? (?:moved|relocated) to (?P<v>{PLACE})"),
+    rule("city", rf"\b(?:i|we)(?:'ve| have)?(?: just| recently)? (?:moved|relocated) to (?P<v>{PLACE})"),
+    rule("employer", rf"(?:^|, |\bi've |\bi have )been (?:with|at) (?P<v>{CAP}) (?:for|since)\b"),
     rule("city", rf"\bi(?:'ve| have)? based myself in (?P<v>{PLACE})"),
     rule(
         "employer",
@@ -68,7 +69,10 @@ RULES = (
         rf"|our )?(?P<v>(?!wrong|right|same|other|winning|best|your|my|new|a\b|an\b|that|this"
         rf"|which)[\w&-]+(?: (?!department|team)[\w&-]+)?) (?:department|team|dept|division)\b",
     ),
-    rule("department", rf"(?:\bi|{AM})(?: now)? (?:work|working) in (?P<v>{DEPARTMENT})\b"),
+    rule(
+        "department",
+        rf"(?:\bi (?:now )?work|{AM}(?: now)?(?: working)?) in (?P<v>{DEPARTMENT})\b(?! (?:trouble|charge|language))",
+    ),
     rule(
         "department",
         rf"{AM} (?:[\w'-]+ ){{1,3}}from (?:the )?(?P<v>(?:[\w&-]+(?: [\w&-]+)?(?= (?:department|team|dept))"

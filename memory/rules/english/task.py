@@ -15,7 +15,7 @@ RULES = (
     ),
     rule(
         "phone_tail",
-        r"\b(?:phone|mobile|cell|cellphone)(?: number)?(?: is)?,? (?:ends?|ending) (?:in" r"|with) (?P<v>\d{3,4})\b",
+        r"\b(?:phone|mobile|cell|cellphone)(?: number)?(?: is)?,? (?:ends?|ending) (?:in|with) (?P<v>\d{3,4})\b",
         bearing="loose",
     ),
     rule(
@@ -53,6 +53,11 @@ RULES = (
     ),
     rule(
         "request",
+        rf"{INTENT} (?P<v>(?:a|one|two|three|four|\d{{1,2}}) (?:days?|weeks?|months?) off)\b",
+        bearing="loose",
+    ),
+    rule(
+        "request",
         rf"{INTENT} (?P<v>return|exchange|refund|cancel|replacement|replace|repair|money back|rebook"
         rf"|reschedule|unsubscribe|invoice|receipt|reset my password|unlock my account|close my account"
         rf"|delete my account|change my (?:flight|booking|password|address|order|reservation|room|seat)"
@@ -61,13 +66,14 @@ RULES = (
     ),
     rule(
         "request",
-        rf"{INTENT}(?: (?:take|request|book))+(?: some| a week of| a day of)? (?P<v>leave|vacation" rf"|time off)\b",
+        rf"{INTENT}(?: (?:take|request|book))+(?: some| a week of| a day of)? (?P<v>leave|vacation|time off)\b",
         bearing="loose",
     ),
     rule(
         "product",
         rf"\b(?:return(?:ed|ing)?|exchang(?:e|ed|ing)|refund(?:ed)?|bought|ordered|received|replace|repair"
-        rf"|need|send back|sent back|want|got) (?:for )?(?:the|these|this|my|those|an?|some|new"
+        rf"|need|send back|sent back|want|got|look at"
+        rf"|(?:could|can) i (?:have|get)) (?:for )?(?:the|these|this|my|those|an?|some|new"
         rf"|a pair of) (?P<v>(?:(?!(?:{AFTER}|of|in|on|for|with|new)\b)[\w-]+ ){{0,2}}{PRODUCT})\b",
     ),
     rule(

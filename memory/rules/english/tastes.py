@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory.rules.english.words import AM, CLOTHES, GARMENT, OFTEN, SHOE, TASTES, VERY
+from memory.rules.english.words import AM, CLOTHES, GARMENT, OFTEN, SHOE, TASTE, TASTES, VERY
 from memory.rules.rule import rule
 
 RULES = (
@@ -70,6 +70,10 @@ RULES = (
         rf"|can't bear) (?:(?:getting|receiving|having) )?(?:any )?{TASTES}",
         many=True,
     ),
+    rule("dislike", rf"(?:^|, |\bhonestly )anything but {TASTES}", many=True),
+    rule("dislike", rf"\bwe (?:don't|do not) (?:do|like) {TASTES}", many=True),
+    rule("like", rf"{AM}{VERY} more of an? (?P<v>{TASTE}) person\b"),
+    rule("like", r"(?:^|, )(?:an? )?(?P<v>(?:aisle|window) seats?)(?= (?:please|if possible|whenever possible))"),
     rule("dislike", rf"(?:{AM} |^|, )not (?:really )?a (?:big |huge )?fan of {TASTES}", many=True),
     rule(
         "dislike",

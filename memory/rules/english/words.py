@@ -36,7 +36,7 @@ TASTE = rf"{WORD}(?: {WORD}){{0,4}}"
 THINGS = rf"(?P<v>{THING}(?:(?:, {THING}){{0,6}},? (?:and|or|nor|&) {THING})?)"
 # a taste must end where the thought does: "I love talking to people" is not about talking
 DONE = (
-    r"(?= ?(?:$|[^\w\s'-]|- )| (?:but|because|so|since|when|while|too|though|although|please|as well|over"
+    r"(?= ?(?:$|[^\w\s'-]|- )| (?:but|because|so|since|when|while|too|though|although|please|pls|plz|as well|over"
     r"|than|instead|any ?more"
     r"|any longer|btw|right now|and (?:i|i'm|we|my|it|that|the)|if|which|to be honest|to bright)\b)"
 )
