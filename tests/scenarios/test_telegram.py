@@ -184,7 +184,7 @@ async def test_a_caption_that_was_taken_out_is_in_no_prompt(there: World) -> Non
 async def test_a_new_conversation_by_command_in_the_persons_language(there: World) -> None:
     lei = there.tg.person("李雷", language_code="zh-hans")
     dm = there.tg.private(lei)
-    await there.says(lei, dm, "记住 8821", answer="re: 记住 8821")
+    await there.says(lei, dm, "8821 是什么？", answer="re: 8821 是什么？")
     lei.says(dm, "/new")
     await dm.until(lambda chat: len(chat.replies()) == 2, timeout_s=20)
     await there.says(lei, dm, "哪一个？", answer="re: 哪一个？")
