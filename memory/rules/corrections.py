@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from memory.candidates import KnownValue
 from memory.rules.answers import fits
 from memory.rules.nouns import slots_named
+from memory.rules.rule import Op
 from memory.rules.sentences import Sentence, comparable
 from memory.slots import slot_of
 
-Change = tuple[str, str, str]
-"""`set` or `retract`, the slot, the value."""
+Change = tuple[Op, str, str]
+"""What to do, the slot, the value."""
 
 _EN = r"#?(?!it\b|that\b|this\b|the\b|a\b|my\b|sure\b|so\b)[\w.'-]{1,30}(?: (?-i:[A-Z])[\w'-]{1,20})?"
 _ZH = r"(?:[A-Za-z0-9#.-]{1,24}|[\u3400-\u9fff]{1,8}?)"

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 Bearing = Literal["said", "lead", "loose"]
-Change = Literal["set", "retract"]
+Op = Literal["set", "retract"]
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,7 +21,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
     slot: str
     pattern: re.Pattern[str]
-    op: Change
+    op: Op
     many: bool  # the value is a list: one candidate for each part
     bearing: Bearing
 
@@ -48,6 +48,6 @@ class Language(msgspec.Struct, frozen=True, kw_only=True):
     manner: Manner
 
 
-def rule(slot: str, pattern: str, *, op: Change = "set", many: bool = False, bearing: Bearing = "said") -> Rule:
+def rule(slot: str, pattern: str, *, op: Op = "set", many: bool = False, bearing: Bearing = "said") -> Rule:
     """Return a rule; upper and lower case are one, but where a pattern says otherwise."""
     return Rule(slot=slot, pattern=re.compile(pattern, re.I), op=op, many=many, bearing=bearing)

@@ -235,6 +235,11 @@ def test_a_later_message_of_the_turn_corrects_an_earlier_one() -> None:
     assert {one.by for one in found} == {"rules"}
 
 
+def test_a_later_sentence_of_a_message_corrects_an_earlier_one() -> None:
+    """B45: within one message too."""
+    assert of("My order is 8821. Sorry, I meant 8812.") == "order=8812"
+
+
 def test_what_is_said_twice_is_proposed_once() -> None:
     """The same thing in another case is the same thing (mem0#1674)."""
     found = propose(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory.rules.rule import Change, Rule, rule
+from memory.rules.rule import Op, Rule, rule
 
 HAN = r"[\u3400-\u9fff]"
 END = r"(?=$|[,。\s、])"
@@ -97,6 +97,6 @@ REQUEST = (
 POLITE = r"(?:^|[,。\s])(?:请|麻烦|帮我|你|您|那|就|可以|以后|千万|求|拜托|对了|所以|另外|还有|先|能不能|不然)*"
 
 
-def led(slot: str, pattern: str, *, many: bool = False, op: Change = "set") -> Rule:
+def led(slot: str, pattern: str, *, many: bool = False, op: Op = "set") -> Rule:
     """Return a rule whose words must be the speaker's own."""
     return rule(slot, pattern, op=op, many=many, bearing="lead")
