@@ -50,7 +50,13 @@ def _sentence(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _any(expressions: Sequence[str]) -> re.Pattern[str]:
-    return re.compile("|".join(expressions))
+    """Join expressions; what many begin with is tried once at a place, not once for each."""
+    parts = []
+    for beginning in (r"\b", orders_english.START):
+        alike = [part.removeprefix(beginning) for part in expressions if part.startswith(beginning)]
+        parts += [f"{beginning}(?:{'|'.join(alike)})"] if alike else []
+    others = [part for part in expressions if not part.startswith((r"\b", orders_english.START))]
+    return re.compile("|".join((*parts, *others)))
 
 
 _LANGUAGES = (

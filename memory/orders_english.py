@@ -28,7 +28,7 @@ WISHES: Final = (
 )
 
 # Where a clause may begin: what looks like an order only there is a statement elsewhere ("I always answer quickly").
-_START: Final = (
+START: Final = (
     r"(?:^|[\n,.;:!?>)\]\"'。]|\b(?:remember|note|important|please|and|then|now|also|but|so|you|must|should"
     r"|will|shall|to|that|on|just|assistant|bot|ai|rule)\b)"
     r"[\s,:\"']{0,6}"
@@ -54,14 +54,14 @@ _GIVE: Final = (
 )
 
 ORDERS: Final = (
-    rf"{_START}(?:kindly |just )?(?:ignore|disregard|forget|override|bypass|violate|overrule|neglect|drop"
+    rf"{START}(?:kindly |just )?(?:ignore|disregard|forget|override|bypass|violate|overrule|neglect|drop"
     rf"|discard|skip)(?: about)?(?: {_ALL}){{0,6}} {_RULES}\b",
     rf"\b(?:ignore|disregard|forget|override|bypass)(?: {_ALL}){{0,6}} (?:all|any|every|previous|prior|above|earlier"
     rf"|preceding|your|system|safety|initial|original)(?: {_ALL}){{0,6}} {_RULES}\b",
     rf"\b(?:call|address|refer to) me (?:as |by )?(?:an? |the )?{_ROLE}\b",
-    rf"{_START}(?:end|start|begin|finish|sign|prefix) (?:every|each|all|your)(?: of your)? (?:repl|answer"
+    rf"{START}(?:end|start|begin|finish|sign|prefix) (?:every|each|all|your)(?: of your)? (?:repl|answer"
     rf"|respon|message|sentence)",
-    rf"{_START}(?:only |always |just ){{0,6}}(?:reply|respond|answer)(?: only| always| just){{0,6}} with\b",
+    rf"{START}(?:only |always |just ){{0,6}}(?:reply|respond|answer)(?: only| always| just){{0,6}} with\b",
     r"\b(?:ignore|disregard|forget|override) (?:all |everything )?(?:of )?(?:the )?(?:previous|prior|above"
     r"|preceding|you (?:were|have been|know)|i told you|before this)",
     rf"\b(?:don't|do not|never|stop|no longer) (?:follow(?:ing)?|obey(?:ing)?|apply(?:ing)?|enforc(?:e"
@@ -75,26 +75,26 @@ ORDERS: Final = (
     rf"\byou(?: are|'re)(?: not| never)? (?:bound|restricted|limited|allowed to|authori[sz]ed|required to"
     rf"|obliged|unrestricted|jailbroken|an? ai\b|my (?:slave|servant)|(?:an? |the )?{_ROLE}\b|dan\b"
     rf"|programmed to)",
-    rf"{_START}(?:you (?:must|will|should|have to|shall|need to|are to|can) )?(?:act|behave|pose|respond"
+    rf"{START}(?:you (?:must|will|should|have to|shall|need to|are to|can) )?(?:act|behave|pose|respond"
     rf"|answer) as (?:if|an?|the|my|though|root|dan)\b",
-    rf"{_START}pretend (?:that|to be|to|you|i|we)\b",
+    rf"{START}pretend (?:that|to be|to|you|i|we)\b",
     rf"\b(?:you|assistant|bot|ai) (?:must|shall|should|will|have to|are to|are required to|need to|can|may"
     rf"|always|never)(?: always| never| not| now| only| just){{0,6}} {_GIVE}",
-    rf"{_START}(?:always|never|only|from now on|henceforth|going forward|as of now)[, ]{{1,6}}(?:please |always "
+    rf"{START}(?:always|never|only|from now on|henceforth|going forward|as of now)[, ]{{1,6}}(?:please |always "
     rf"|never |only |just |you (?:will |must |should |shall )?){{0,6}}{_GIVE}",
-    rf"{_START}(?:(?:obey|comply with) (?:me|my)|(?:obey|trust) (?:everything|whatever|what|all))\b",
+    rf"{START}(?:(?:obey|comply with) (?:me|my)|(?:obey|trust) (?:everything|whatever|what|all))\b",
     r"\b(?:from now on|henceforth|going forward|as of now)[, ]{1,6}(?:you|the assistant|the bot|assistant|all"
     r"|every|everything|each|any|no)\b",
-    rf"{_START}never (?:refuse|deny|decline|question|reject|charge|verify|check|say no|warn|contradict|doubt"
+    rf"{START}never (?:refuse|deny|decline|question|reject|charge|verify|check|say no|warn|contradict|doubt"
     rf"|mention (?:this|these|the|that)|reveal|disclose|ask (?:me )?for (?:a )?(?:payment|password|proof"
     rf"|verification|approval|id|money))\b",
-    rf"{_START}always (?:refund|issue|approve|say|agree|allow|accept my|obey|comply|trust|give|apply|grant)\b",
+    rf"{START}always (?:refund|issue|approve|say|agree|allow|accept my|obey|comply|trust|give|apply|grant)\b",
     r"\bdo (?:whatever|anything|everything|what|exactly what) (?:i|he|she|they|the user) (?:say|ask|want|tell"
     r"|command|order)s?",
     r"\b(?:treat|regard|consider|see) me as (?:an? |the |your )?(?:admin|administrator|owner|staff|employee"
     r"|vip|boss|developer|superuser|root|manager|moderator|authori[sz]ed)",
     r"\b(?:treat|take) (?:everything|anything|whatever|what|all) i (?:say|write|tell)",
-    rf"{_START}(?:when(?:ever)?|if|each time|every time) (?:some ?one|any ?one|any ?body|some ?body|(?:a|an"
+    rf"{START}(?:when(?:ever)?|if|each time|every time) (?:some ?one|any ?one|any ?body|some ?body|(?:a|an"
     rf"|the|any|another|other|all) (?:users?|customers?|persons?|clients?|people)|users|customers|people|they"
     rf"|others?)\b[^.!?\n]{{0,80}}"
     r"\b(?:say|reply|answer|tell|respond|recommend|give|send|refer|point|direct)\b",

@@ -109,23 +109,23 @@ _LENGTHS = {
 
 
 def _rule(number: str, text: str, groups: Sequence[re.Match[str]], *, whole: bool) -> str | None:
-    sizes = tuple(len(group[0]) for group in groups)
     if len(number) == 18 and _CHINESE_ID.fullmatch(number) and ric.calc_check_digit(number) == number[-1]:
         return ID_CARD
     if not number.isdigit():
         return None
-    even = whole or _even(sizes)
-    if (even or sizes in (_AMEX, _DINERS)) and _CARD.fullmatch(number) and luhn.is_valid(number):
-        return BANK_CARD
-    if _CHINESE_MOBILE.fullmatch(number) and (even or _is_mobile_group(sizes)):
+    if _CARD.fullmatch(number) and luhn.is_valid(number):
+        sizes = _sizes(groups)
+        return BANK_CARD if whole or _even(sizes) or sizes in (_AMEX, _DINERS) else None
+    if _CHINESE_MOBILE.fullmatch(number):
+        sizes = _sizes(groups)
+        return PHONE if whole or _even(sizes) or _MOBILE_GROUPS.fullmatch(",".join(map(str, sizes))) else None
+    if len(groups) in (3, 4) and _NANP.fullmatch(_alone(text, groups[0].start(), groups[-1].end())):
         return PHONE
-    if len(sizes) in (3, 4) and _NANP.fullmatch(_alone(text, groups[0].start(), groups[-1].end())):
-        return PHONE
-    return PHONE if number[0] == "0" and _has_trunk_zero(number, sizes) else None
+    return PHONE if number[0] == "0" and _has_trunk_zero(number, _sizes(groups)) else None
 
 
-def _is_mobile_group(sizes: Sequence[int]) -> bool:
-    return _MOBILE_GROUPS.fullmatch(",".join(map(str, sizes))) is not None
+def _sizes(groups: Sequence[re.Match[str]]) -> tuple[int, ...]:
+    return tuple(len(group[0]) for group in groups)
 
 
 def _has_trunk_zero(number: str, sizes: Sequence[int]) -> bool:
