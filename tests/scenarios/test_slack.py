@@ -15,7 +15,8 @@ from tests.emulators.slack.channels import Channel, Message
 from tests.emulators.slack.faults import cut_after, throttled
 from tests.emulators.slack.members import Member
 from tests.emulators.slack.server import Slack, slack
-from tests.scenarios.platforms import echo
+from tests.scenarios.conftest import stored
+from tests.scenarios.platforms import LONG, QUICK, echo
 from tests.scenarios.stage import Held, talk
 from tests.scenarios.test_scenes import SCENES, model_of
 from tests.scenarios.world import Gateway, ModelServer, gateway, model_server, write_config
@@ -66,7 +67,7 @@ class World:
 
 def channel_of(app: App, bot: Bot, *, mode: str = "http", more: str = "") -> str:
     secrets = f"bot_token: {bot.token}, app_token: {app.app_token}, signing_secrets: [{app.signing_secret}]"
-    rest = f"limits: {{per_minute: 1000}}, first_use_notice: false{more}"
+    rest = f"limits: {{per_minute: 1000}}, first_use_notice: false, {LONG}{more}"
     return f"{{kind: slack, mode: {mode}, {secrets}, api_url: '{app.slack.api_url}', {rest}}}"
 
 
@@ -79,17 +80,22 @@ async def world(
         app = platform.app(socket_mode=mode == "socket")
         bot = here.install(app)
         ann, bob, zoe = here.person("Ann"), here.person("Bob 鲍勃", lang="zh"), here.person("Zoe")
-        channels = f"channels:\n  acme: {channel_of(app, bot, mode=mode, more=more)}\n"
+        channels = f"channels:\n  acme: {channel_of(app, bot, mode=mode, more=more)}\n{QUICK}"
         config = write_config(folder, AGENT.format(url=model.url) + channels, storage=storage)
         async with gateway(config) as process:
             app.events_url = f"{process.url}/channels/acme"
             yield World(platform, app, bot, ann, bob, zoe, model, process, config)
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["http", "socket"])
+WORLDS = [("http", "sqlite"), ("socket", "sqlite"), ("http", "postgres+redis"), ("socket", "postgres")]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=WORLDS, ids="-".join)
 async def shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    async with world(tmp_path_factory.mktemp("slack"), mode=request.param, more=", show_every_s: 1") as opened:
-        yield opened
+    (mode, column), folder = request.param, tmp_path_factory.mktemp("slack")
+    with stored(column, request, folder) as storage:
+        async with world(folder, mode=mode, more=", show_every_s: 1", storage=storage) as opened:
+            yield opened
 
 
 @pytest.fixture
@@ -201,10 +207,12 @@ async def test_who_an_edit_mentions_is_remembered_by_name(there: World) -> None:
     assert there.zoe.id not in prompt
 
 
-@pytest.mark.parametrize("stream", ["true", "false"])
-async def test_a_lost_receipt_is_looked_up_and_a_limit_is_waited_for(stream: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("storage", "stream"), [("sqlite", "true"), ("sqlite", "false"), ("postgres", "true")], indirect=["storage"]
+)
+async def test_a_lost_receipt_is_looked_up_and_a_limit_is_waited_for(stream: str, storage: str, tmp_path: Path) -> None:
     """Sent and never answered: found by its metadata, not sent again. Asked to wait: sent later."""
-    async with world(tmp_path, more=f", stream: {stream}") as there:
+    async with world(tmp_path, more=f", stream: {stream}", storage=storage) as there:
         await lose_and_limit(there)
 
 
@@ -265,7 +273,7 @@ async def test_an_answer_shows_while_it_is_made_and_the_finished_one_takes_its_p
     assert there.bot.workspace.called("assistant.threads.setStatus")
 
 
-async def test_two_workspaces_and_two_agents_stay_apart(tmp_path: Path) -> None:
+async def test_two_workspaces_and_two_agents_stay_apart(storage: str, tmp_path: Path) -> None:
     """One process, two apps in two workspaces, each with its agent: neither hears, knows or answers for the other (A12)."""
     async with slack() as platform, model_server(lambda prompt: "?") as model:
         model.scripts = {name: lambda prompt, name=name: f"{name}: {len(talk(prompt))}" for name in ("red", "blue")}
@@ -281,7 +289,7 @@ async def test_two_workspaces_and_two_agents_stay_apart(tmp_path: Path) -> None:
         channels = "".join(
             f"  {name}: {channel_of(app, bot, more=f', agent: {name}')}\n" for name, app, bot, _, _ in sides
         )
-        config = write_config(tmp_path, f"agents:\n{agents}channels:\n{channels}")
+        config = write_config(tmp_path, f"agents:\n{agents}channels:\n{channels}", storage=storage)
         async with gateway(config) as process:
             for name, app, *_ in sides:
                 app.events_url = f"{process.url}/channels/{name}"
@@ -300,9 +308,9 @@ async def test_two_workspaces_and_two_agents_stay_apart(tmp_path: Path) -> None:
         assert f"the {other} secret" not in str(prompt)
 
 
-async def test_a_killed_gateway_loses_no_message_and_answers_none_twice(tmp_path: Path) -> None:
+async def test_a_killed_gateway_loses_no_message_and_answers_none_twice(storage: str, tmp_path: Path) -> None:
     """What Slack was not told about comes again, what it was told about is taken up."""
-    async with world(tmp_path) as there:
+    async with world(tmp_path, storage=storage) as there:
         held = Held()
         there.model.script = held
         private = there.bot.workspace.dm(there.ann, there.bot)
