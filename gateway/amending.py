@@ -13,8 +13,21 @@ import msgspec
 from adapters.base import DeleteEvent, EditEvent, InboundEvent, MessageEvent, MoveEvent, PresenceEvent
 from gateway.inbox.base import Event, Outcome
 from gateway.routing import Route, decode
+from memory.text import cut_middle
 
 DELETED = Outcome(state="ignored", rule="deleted_before_answer")
+
+
+CUT = "\n[… {n} characters left out 省略 …]\n"
+"""Stands where an edit was too long."""
+
+
+def within(event: InboundEvent, most: int) -> InboundEvent:
+    """Return the event, an edit with no more than `most` characters of text: a message may not grow, once it is let in, to what
+    would have been refused. It is cut in its middle and not refused, because what it said before is not to be kept."""
+    if not isinstance(event, EditEvent) or len(event.text) <= most:
+        return event
+    return msgspec.structs.replace(event, text=cut_middle(event.text, most, count=len, marker=CUT))
 
 
 def subject_of(event: InboundEvent) -> str | None:

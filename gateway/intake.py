@@ -27,7 +27,7 @@ from config.channels.base import RoomSettings
 from config.loader import Configuration
 from gateway.admission import UNHEARD, Verdict
 from gateway.admitting import Admitting, stops
-from gateway.amending import subject_of
+from gateway.amending import subject_of, within
 from gateway.errors import StoreBusy
 from gateway.hot.base import Streams
 from gateway.inbox.base import Event, Inbox, NewEvent, Outbox, Outcome
@@ -126,6 +126,7 @@ class Intake:
         if event.channel not in configuration.settings.channels:
             raise Overloaded(f"channel {event.channel!r} was removed while this came in", retry_after_s=1)
         settings = configuration.effective(event.channel, event.room, event.thread)
+        event = within(event, settings.limits.message_chars)
         chosen = await self._people.chosen_agent(event) if settings.agents else None
         verdict, accepted_ms = await self._admitting.admit(event, settings), now_ms()
         routed = route(

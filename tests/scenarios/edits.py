@@ -19,6 +19,7 @@ channels:
   collect: {kind: webhook, secrets: ["${HOOK}"]}
   queue: {kind: webhook, secrets: ["${HOOK}"], busy: queue}
   heard: {kind: webhook, secrets: ["${HOOK}"], trigger: [mention], observe: true}
+  short: {kind: webhook, secrets: ["${HOOK}"], busy: queue, limits: {message_chars: 80}}
   unheard: {kind: webhook, secrets: ["${HOOK}"], trigger: [mention]}
 """
 

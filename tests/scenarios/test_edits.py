@@ -95,6 +95,22 @@ async def test_a_message_edited_to_no_words_is_as_one_deleted(world: Stage) -> N
     assert 2 == len(place.prompts)
 
 
+async def test_an_edit_makes_no_message_longer_than_one_may_be(world: Stage) -> None:
+    """Neither one that waits nor one that was answered: both ends of the new text are there, and nothing of the old one."""
+    place = room(world, "short", "long")
+    first = await place.begin("a tale 故事")
+    waiting = await place.say("m1", "a question")
+    await place.edit("m1", "beginning" + " long 长" * 1000 + " end")
+    place.held.go_on.set()
+    await place.ended(first, waiting)
+    await place.edit("m0", "beginning" + " long 长" * 1000 + " end")
+    prompt = await later(world, place)
+
+    texts = users(prompt)[:2]
+    assert [True] * 2 == [len(text) <= 80 for text in texts]
+    assert [("beginning", "end")] * 2 == [(text[:9], text[-3:]) for text in texts]
+
+
 async def test_an_edit_may_come_before_its_message(world: Stage) -> None:
     """It is kept, and the message that comes later is answered in its new form (platform-facts 2.2); a deletion that comes
     first ends it."""

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.base import Address, DeleteEvent, EditEvent, InboundEvent, MessageEvent, Quote, Sender
-from gateway.amending import amended, subject_of
+from gateway.amending import amended, subject_of, within
 from gateway.inbox.base import Event
 from gateway.routing import Route, encode
 
@@ -71,6 +71,24 @@ def test_what_was_deleted_or_emptied_stays_so(
     about = [*before, gone, *after]
 
     assert amended(MESSAGE, [stored(said) for said in about]) is None
+
+
+@given(st.text(), st.integers(1, 200))
+def test_an_edit_is_no_longer_than_a_message_may_be(text: str, most: int) -> None:
+    """What fits stays as it is; no words become none, which would delete the message."""
+    edit = within(event(EditEvent, text=text), most)
+
+    assert isinstance(edit, EditEvent)
+    assert text == edit.text if len(text) <= most else len(edit.text) <= most
+    assert bool(text.strip()) <= bool(edit.text.strip())
+
+
+def test_only_edits_are_cut() -> None:
+    """A message that is too long is refused, and its sender told."""
+    said = event(MessageEvent, text="长" * 300)
+
+    assert within(said, 100) is said
+    assert within(event(EditEvent, text="长" * 300), 100).text.startswith("长" * 30)  # type: ignore[union-attr]
 
 
 @given(st.text(), st.text(), st.text(), st.text())
