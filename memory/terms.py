@@ -14,7 +14,7 @@ from datetime import date
 
 import regex
 
-from memory.dates import dates_named
+from memory.dates import dates_named, said_on
 from memory.stemming import stem
 from memory.term_words import SAME_CHINESE, SAME_ENGLISH, STOP_CHARACTERS, STOP_CHINESE, STOP_ENGLISH
 
@@ -44,8 +44,6 @@ def terms(text: str, *, today: date | None = None) -> Counter[str]:
     """Return the terms of a text and how often each stands in it. Case, width, accents of Latin letters and English endings
     do not count; stop words of both languages are left out; dates it names are terms of their own, with `today` (the day it
     was said) "yesterday" too. Never raises; empty where a text says nothing.
-
-    To be found by its speaker and its day, a message is kept with them: `terms(f"{name} {text}") + Counter(said_on(day))`.
     """
     if len(text) > MAX_CHARS:
         text = text[:MAX_CHARS]
@@ -55,6 +53,13 @@ def terms(text: str, *, today: date | None = None) -> Counter[str]:
     for piece in _PIECE.finditer(text.casefold()):
         found.update(_of_piece(piece.lastgroup, piece[0]))
     return found
+
+
+def message_terms(text: str, *, speaker: str, day: date) -> Counter[str]:
+    """Return the terms that a message is kept under: its own, those of the speaker's name, and the day it was said; none at
+    all if its text has none. `day` is the speaker's."""
+    own = terms(text, today=day)
+    return own + terms(speaker) + Counter(said_on(day)) if own else own
 
 
 def _of_piece(kind: str | None, piece: str) -> Iterable[str]:

@@ -12,18 +12,17 @@ import json
 import os
 import re
 import sys
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from statistics import fmean
 from typing import Any
 
-from memory.dates import said_on
-from memory.ranking import Ranked
-from memory.terms import terms
+from memory.ranking import Ranked, rank
+from memory.terms import message_terms, terms
 from tests.bench.recall_vectors import by_both
-from tests.bench.talk import Said, Talk
+from tests.bench.talk import LIMIT, Said, Talk
 
 TUNED_ON = frozenset({"conv-26", "conv-41", "conv-43"})
 KINDS = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
@@ -69,10 +68,9 @@ def _dialogue(entry: Mapping[str, Any]) -> Dialogue:
         day = datetime.strptime(conversation[f"{session}_date_time"].split(" on ")[1], "%d %B, %Y").date()
         for position, turn in enumerate(turns):
             text = f"{turn['text']} {turn.get('blip_caption', '')}".strip()
-            found = terms(f"{turn['speaker']} {text}", today=day) + Counter(said_on(day))
+            found = message_terms(text, speaker=turn["speaker"], day=day)
             ids[turn["dia_id"]] = len(said)
-            asks = turn["text"].rstrip().endswith("?")
-            said.append(Said(session=session, position=position, terms=found, asks=asks))
+            said.append(Said(session=session, position=position, text=turn["text"], terms=found))
             texts.append(text)
     questions, skipped = _questions(entry["qa"], ids)
     return Dialogue(
@@ -105,7 +103,8 @@ def keywords(dialogue: Dialogue, question: Question) -> list[int]:
 
 def words_alone(dialogue: Dialogue, question: Question) -> list[int]:
     """Find by the same words, without neighbours and sessions."""
-    ranked = dialogue.talk.recall(terms(question.text), k=ALL)
+    query = dialogue.talk.query(terms(question.text))
+    ranked = rank(query, dialogue.talk.hits(query), dialogue.talk.corpus, k=ALL, limit=LIMIT)
     return _ids(sorted(ranked, key=lambda one: (-one.words, -one.id)))
 
 

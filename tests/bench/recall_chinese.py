@@ -60,7 +60,8 @@ def measure(questions: Sequence[Asked], cut: Cut) -> dict[int, tuple[float, floa
     """Return, by question, the part of its messages among the first ten and five, and whether the very first is one."""
     said = [message for question in questions for message in question.said]
     talk = Talk([
-        Said(session=f"s{at // SESSION}", position=at % SESSION, terms=cut(message)) for at, message in enumerate(said)
+        Said(session=f"s{at // SESSION}", position=at % SESSION, text=message, terms=cut(message))
+        for at, message in enumerate(said)
     ])  # fmt: skip
     figures, first = {}, 0
     for question in questions:

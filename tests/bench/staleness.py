@@ -93,7 +93,8 @@ def measure(language: str, *, between: int, session: int, successors: bool) -> F
     """Ask about every change, with or without the succession that a store keeps; `session` messages make one."""
     said, changes = make(language, between=between)
     talk = Talk([
-        Said(session=f"s{at // session}", position=at % session, terms=terms(text)) for at, text in enumerate(said)
+        Said(session=f"s{at // session}", position=at % session, text=text, terms=terms(text))
+        for at, text in enumerate(said)
     ])  # fmt: skip
     known = {change.old: change.new for change in changes} if successors else {}
     rows = [

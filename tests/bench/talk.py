@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
-from memory.base import Corpus, Hit
-from memory.ranking import Key, Ranked, rank
+from memory.base import Corpus, Hit, Message
+from memory.ranking import Key, Ranked
+from memory.recall import recalled, wanted
 from memory.terms import term_ids
 
 OWNER = 1
 SCOPE = 1
-NEWEST = 200  # messages that a term may bring: as `memory.base.Load.hits`
+LIMIT = 200  # messages that a term may bring: as `memory.base.Load.hits`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,8 +22,8 @@ class Said:
 
     session: str
     position: int
+    text: str
     terms: Counter[str]
-    asks: bool = False
 
 
 class Talk:
@@ -34,40 +34,30 @@ class Talk:
         self._counts = [dict(zip(term_ids(OWNER, one.terms), one.terms.values(), strict=True)) for one in said]
         self._lengths = [one.terms.total() for one in said]
         self._places = {(one.session, one.position): id_ for id_, one in enumerate(said)}
-        self._asking: frozenset[Key] = frozenset((SCOPE, id_) for id_, one in enumerate(said) if one.asks)
         self._having: defaultdict[int, list[int]] = defaultdict(list)
         for id_, counts in enumerate(self._counts):
             for term in counts:
                 self._having[term].append(id_)
-
-    @cached_property
-    def corpus(self) -> Corpus:
-        return Corpus(fragments=len(self._said), length=sum(self._lengths))
+        self.corpus = Corpus(fragments=len(said), length=sum(self._lengths))
 
     def query(self, terms: Counter[str]) -> dict[int, float]:
         return dict(zip(term_ids(OWNER, terms), map(float, terms.values()), strict=True))
 
-    def hits(self, query: Mapping[int, float], *, similar: Collection[int] = (), newest: int = NEWEST) -> list[Hit]:
-        """Return what a store gives for a question: what matches (of each term the newest ones), is similar, and stands up
-        to two places around either."""
-        having = {term: self._having.get(term, [])[-newest:] for term in query}
+    def hits(self, query: Mapping[int, float], *, similar: Iterable[int] = ()) -> list[Hit]:
+        """Return what a store gives for a question: what matches, of each term the newest ones, and what is similar."""
         found: dict[int, dict[int, int]] = {id_: {} for id_ in similar}
-        for term, ids in having.items():
-            for id_ in ids:
+        for term in query:
+            for id_ in self._having.get(term, [])[-LIMIT:]:
                 found.setdefault(id_, {})[term] = self._counts[id_][term]
-        for id_ in list(found):
-            for near in self._around(id_):
-                found.setdefault(near, {})
         return [self._hit(id_, terms) for id_, terms in found.items()]
 
-    def recall(
-        self, terms: Counter[str], *, k: int, similar: Mapping[int, float] | None = None, newest: int = NEWEST
-    ) -> list[Ranked]:
-        """Return the best `k` messages for a question's terms."""
-        query, cosines = self.query(terms), similar or {}
-        hits = self.hits(query, similar=cosines, newest=newest)
-        keys = {(SCOPE, id_): cosine for id_, cosine in cosines.items()}
-        return rank(query, hits, self.corpus, k=k, limit=newest, asking=self._asking, similar=keys)
+    def recall(self, terms: Counter[str], *, k: int, similar: Mapping[int, float] | None = None) -> list[Ranked]:
+        """Return the best `k` messages for a question's terms, in the two steps of `memory.recall`."""
+        query = self.query(terms)
+        hits = self.hits(query, similar=similar or ())
+        cosines = {(SCOPE, id_): cosine for id_, cosine in (similar or {}).items()}
+        keys = wanted(query, hits, self.corpus, limit=LIMIT, similar=cosines)
+        return recalled(query, hits, self.corpus, self._fetched(keys), k=k, limit=LIMIT, similar=cosines)
 
     def _hit(self, id_: int, terms: dict[int, int]) -> Hit:
         one = self._said[id_]
@@ -80,9 +70,17 @@ class Talk:
             terms=terms,
         )
 
-    def _around(self, id_: int) -> Iterator[int]:
-        one = self._said[id_]
-        for distance in (-2, -1, 1, 2):
-            near = self._places.get((one.session, one.position + distance))
-            if near is not None:
-                yield near
+    def _fetched(self, keys: Iterable[Key]) -> list[Message]:
+        """Return messages with up to two before and behind each, as `Derived.fragments` does."""
+        near = {
+            self._places.get((self._said[id_].session, self._said[id_].position + distance))
+            for _, id_ in keys
+            for distance in range(-2, 3)
+        }
+        return [self._message(id_) for id_ in sorted(id_ for id_ in near if id_ is not None)]
+
+    def _message(self, id_: int) -> Message:
+        return Message(
+            id=id_, scope_id=SCOPE, session_id=self._said[id_].session, turn_id=id_, event_id=id_, role="user",
+            text=self._said[id_].text, user="U1", channel="web", conversation="r1", chat_type="private", agent="helper",
+        )  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.terms import MAX_CHARS, term_ids, terms
+from memory.terms import MAX_CHARS, message_terms, term_ids, terms
 
 
 def shared(question: str, message: str) -> set[str]:
@@ -86,6 +86,15 @@ def test_dates_are_terms_too() -> None:
     assert "@2023-06-03" in shared("what was on 3 June 2023?", "考试在2023年6月3日")
     assert "@2026-02-28" in terms("yesterday I fell", today=date(2026, 3, 1))
     assert terms("yesterday I fell") == Counter({"fall": 1, "yesterdai": 1})
+
+
+def test_a_message_is_kept_with_its_speaker_and_its_day() -> None:
+    """Who asks what Zoë said in March finds it, in both languages; what says nothing is kept under nothing."""
+    kept = message_terms("昨天我摔了一跤", speaker="Zoë Li", day=date(2026, 3, 1))
+
+    assert {"@2026-03-01", "@03", "@2026-02-28", "zoe", "li"} <= kept.keys()
+    assert terms("what did Zoe say in March?").keys() & kept.keys() == {"zoe", "@03"}
+    assert Counter() == message_terms("……", speaker="Zoë", day=date(2026, 3, 1))
 
 
 def test_only_the_beginning_of_an_endless_text_counts() -> None:
