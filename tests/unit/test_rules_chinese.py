@@ -57,6 +57,15 @@ SAID = [
     ("晚上八点以后别给我发短信", "wish=别给我发短信"),
     ("以后用英文回复我", "wish=用英文回复我"),
     ("请不要叫我小妹", "wish=不要叫我小妹"),
+    # the same in looser words
+    ("我一吃芒果就过敏", "allergy=芒果"),
+    ("我戒酒了", "diet=酒"),
+    ("我对篮球没兴趣，对摄影很感兴趣", "dislike=篮球 like=摄影"),
+    ("我是华为的，做销售的", "employer=华为 role=销售"),
+    ("大家都叫我老王", "address_as=老王"),
+    ("我两周前转到法务部了", "department=法务部"),
+    ("能退吗，我一直都是40的脚", "shoe_size=40"),
+    ("我每天打两次胰岛素", "limit=胰岛素"),
     # traditional, widths, mixed scripts: the value keeps the message's own characters
     ("我對花生過敏", "allergy=花生"),
     ("我不喜歡皮革", "dislike=皮革"),
@@ -101,6 +110,9 @@ NOT_SAID = [
     "真想住在海边",
     # somebody else, or in somebody's mouth
     "我朋友对花生过敏",
+    "我闺女周五六岁生日，特别喜欢独角兽",
+    "他们叫我来的",
+    "我对你没兴趣",
     "我妈妈对芒果过敏",
     "给我妈买的，对芒果过敏",
     "我儿子穿34码",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory.rules.english.words import AM, LANGUAGE, THINGS, VERY
+from memory.rules.english.words import AM, FOODS, LANGUAGE, THING, THINGS, VERY
 from memory.rules.rule import rule
 
 RULES = (
@@ -19,6 +19,13 @@ RULES = (
         r"|no\b|some\b|any\b|food\b|many\b|several\b|severe\b|multiple\b)[a-z-]+(?: [a-z-]+)?) allerg(?:y"
         r"|ies)\b",
     ),
+    rule(
+        "allergy",
+        rf"\bi (?:react (?:badly|strongly|allergically)|have (?:an|a \w+) (?:allergy|allergic reaction)) to {THINGS}",
+        many=True,
+    ),
+    rule("allergy", r"\b(?:of|to|about|have) my (?P<v>(?!food\b|pollen count)[a-z]+) allergy\b"),
+    rule("allergy", rf"\b(?P<v>{THING}) (?:always )?gives? me (?:hives|a rash|an allergic reaction)\b"),
     rule("allergy", rf"(?:\bmy |^)allerg(?:y|ies)(?: are| is|:) {THINGS}", many=True),
     rule("diet", rf"{AM} [\w ]{{0,20}}?(?P<v>lactose|gluten|fructose|histamine)[- ]intolerant\b"),
     rule(
@@ -42,6 +49,8 @@ RULES = (
         r"(?:^|, )(?:only )?(?P<v>kosher|halal|vegan|vegetarian|gluten-free) (?:food|meals?)(?: only| please"
         r"| for me)",
     ),
+    rule("diet", rf"\bi (?:have to |must |need to )?(?:avoid|stay away from|stay off) (?:eating |drinking )?{FOODS}"),
+    rule("eats", r"\b(?:i'm|i am|i have to stay) on an? (?P<v>[a-z]+(?:-[a-z]+)?) diet\b"),
     rule(
         "access",
         rf"(?:\bi (?:use|need|sit in|rely on)|{AM} in) (?:an? |my )?(?P<v>(?:electric |manual )?wheelchair"
@@ -81,6 +90,12 @@ RULES = (
         r"\bi (?P<v>(?:can't|cannot|can not|am not allowed to|may not|must not|mustn't) (?:fly|drive|swim"
         r"|dive|drink alcohol|lift(?: heavy)?(?: [a-z]+)?|climb stairs|use (?:the )?stairs|stand for long"
         r"|work (?:at )?nights?))\b(?! (?:it|this|that|there|until|till|before|because|today|tomorrow|home))",
+    ),
+    rule(
+        "wish",
+        r"(?:^|, |\b(?:please|and|so) )(?P<v>(?:(?:only )?(?:contact|reach|message) me (?:only )?(?:by|via|through)"
+        r" (?:e-?mail|phone|text|chat|letter)(?: only)?|explain (?:it|things|everything) (?:simply|step by step|slowly)"
+        r"|be brief))(?= ?(?:$|,)| (?:please|and))",
     ),
     rule(
         "wish",

@@ -51,6 +51,15 @@ RULES = (
     ),
     rule("city", rf"\b(?:i|we)(?:'ve| have)?(?: just| recently)? (?:moved|relocated) to (?P<v>{PLACE})"),
     rule("employer", rf"(?:^|, |\bi've |\bi have )been (?:with|at) (?P<v>{CAP}) (?:for|since)\b"),
+    rule("city", rf"\bi(?:'ve| have) been living in (?P<v>{PLACE})"),
+    rule("employer", rf"\bmy (?:employer|company) is (?P<v>{CAP})"),
+    rule(
+        "employer",
+        rf"\bi(?:'ve| have)?(?: just| recently)? (?:joined|started at) (?P<v>{CAP})(?= ?(?:$|,)| (?:as|last|in|this|and)\b)",
+    ),
+    rule(
+        "role", rf"\bmy (?:job|profession|role|position|job title|title) is (?:an? )?(?P<v>(?:[\w-]+ ){{0,2}}{ROLE})\b"
+    ),
     rule("city", rf"\bi(?:'ve| have)? based myself in (?P<v>{PLACE})"),
     rule(
         "employer",

@@ -35,6 +35,11 @@ RULES = (
         rf"|\d[\d,.]{{0,9}} a (?:night|month|day|person))",
     ),
     rule(
+        "budget",
+        rf"(?:^|, |\b(?:i|we) have )(?:up to|no more than|at most|max(?:imum)?\.?|not more than) (?P<v>{MONEY})",
+    ),
+    rule("request", r"^(?P<v>refund|exchange|replacement|invoice)(?:,)? please\b", bearing="loose"),
+    rule(
         "destination",
         rf"\b(?:i|we)(?:'m|'re|'ll|'d| am| are| will| want| would| need| have| like| plan| be| to"
         rf"| also)* (?:fly|flying|travel|travell?ing|going|go|heading|head) to (?P<v>{CAP}|{CJK}{{2,6}})",

@@ -35,6 +35,7 @@ RULES = (
         r"\b(?:the |a |size )?(?P<v>\d{2}(?:[.,]5)? (?:was|is|felt|runs|were)(?: (?:too|a bit|very|really"
         r"|a little|way too|slightly|quite))* (?:tight|loose|small|big|large|narrow|wide|short|long))\b",
     ),
+    rule("shoe_size", rf"\bmy size is (?:an? |eu )?(?P<v>{SHOE})"),
     rule("shoe_size", r"\b(?:my )?shoe size(?: is|'s|:)? (?:an? |eu )?(?P<v>\d{1,2}(?:[.,]5)?(?: ?(?:us|uk|eu)\b)?)"),
     rule(
         "shoe_size",
@@ -90,5 +91,14 @@ RULES = (
     ),
     rule("like", rf"{AM}{VERY} (?:(?:a )?(?:big |huge |great )?fan of|fond of|keen on|into) {TASTES}", many=True),
     rule("like", rf"\bmy (?:absolute )?favou?rite (?:[\w-]+ ){{0,2}}(?:is|are) {TASTES}", many=True),
+    rule(
+        "like",
+        rf"^(?P<v>(?!the |that |this |it |which |what )(?:{TASTE})) (?:is|are) my (?:absolute |all-time )?favou?rites?\b",
+    ),
+    rule(
+        "like",
+        rf"{AM}{VERY} an? (?:big |huge |real )?(?P<v>(?:cat|dog|coffee|tea|book|music|film|wine|beach|morning|night|city"
+        r"|outdoor) (?:lover|person))\b",
+    ),
     rule("like", rf"\bi only (?:wear|buy|use|drink) {TASTES}", many=True),
 )

@@ -41,6 +41,10 @@ DONE = (
     r"|any longer|btw|right now|and (?:i|i'm|we|my|it|that|the)|if|which|to be honest|to bright)\b)"
 )
 TASTES = rf"(?P<v>{TASTE}(?:(?:, {TASTE}){{0,6}},? (?:and|or|nor|&) {TASTE})?){DONE}"
+FOODS = (
+    r"(?P<v>(?:gluten|dairy|lactose|sugar|alcohol|caffeine|meat|red meat|pork|beef|fish|seafood|shellfish|nuts|peanuts|eggs"
+    r"|milk|soy|wheat|salt|spicy food|fried food|garlic|onions?|mushrooms))\b"
+)
 AM = r"\b(?:i'm|i am|im)"
 NO_LONGER = r"(?: any ?more| any longer| these days| now)"
 
