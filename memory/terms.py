@@ -45,10 +45,9 @@ def terms(text: str, *, today: date | None = None) -> Counter[str]:
     do not count; stop words of both languages are left out; dates it names are terms of their own, with `today` (the day it
     was said) "yesterday" too. Never raises; empty where a text says nothing.
     """
-    if len(text) > MAX_CHARS:
-        text = text[:MAX_CHARS]
+    text = text[:MAX_CHARS]
     if not text.isascii():
-        text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+        text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())[:MAX_CHARS]  # ﷺ becomes 18
     found = Counter(dates_named(text, today=today))
     for piece in _PIECE.finditer(text.casefold()):
         found.update(_of_piece(piece.lastgroup, piece[0]))

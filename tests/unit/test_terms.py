@@ -101,6 +101,7 @@ def test_only_the_beginning_of_an_endless_text_counts() -> None:
     """Text is cut at a bound, and no single term is longer than an index likes."""
     assert "needl" not in terms("hay " * MAX_CHARS + "needle")
     assert all(len(term) <= 64 for term in terms("x" * 5_000 + " 1/" + "y/" * 500))
+    assert terms("ﷺ" * MAX_CHARS).total() <= MAX_CHARS
 
 
 @given(st.text(st.characters(), max_size=300))
