@@ -57,7 +57,7 @@ bench: $(VENV)/.bench  ## the figures of tests/bench/README.md
 	$(PY) -m tests.bench
 
 bench-memory: $(VENV)/.bench  ## what memory finds and what that costs; LOCOMO=locomo.json for LoCoMo's questions
-	$(PY) -m tests.bench recall recall_chinese staleness ranking profile_recall
+	$(PY) -m tests.bench recall recall_chinese staleness ranking profile_recall extraction
 
 schema: $(VENV)/.run   ## write config/schema.json and the table in config/README.md anew
 	$(PY) -m gateway schema --write

@@ -29,6 +29,7 @@ PARTS = (
     "recall_chinese",
     "staleness",
     "ranking",
+    "extraction",
 )
 
 
