@@ -108,7 +108,7 @@ ORDERS: Final = (
     rf"\b(?:i am|i'm|im|i was made|this is|it's|it is|speaking as|(?<![^\n.,;:!?] )(?<![a-z])as|my role is"
     rf"|my role:|role:)(?: an?| the"
     rf"| actually| really| also| now| your| in fact| here| one of the| officially){{0,6}} {_ROLE}\b"
-    r"(?! (?:at|for|in|with) )(?!s? (?:assistant|of (?:a|an)\b))",
+    r"(?! (?:at|for|in) )(?!s? (?:assistant|of (?:a|an)\b))",
     r"\b(?:the user|this user|user|customer|he|she) (?:is|has been made|should be treated as)(?: an?"
     r"| the){0,6} (?:admin(?:istrator)?|superuser|root|system admin(?:istrator)?|owner of)\b",
     r"\b(?:i|he|she|user|customer|this user|the user|we)(?:'ve| have| has| got| hold| was given| own| possess"
@@ -148,7 +148,7 @@ ORDERS: Final = (
     r"|bill)(?:ing)? (?:me|us)\b|\bwaive (?:all|the|my|any|every|our)\b",
     r"\bapply (?:a |an |the |my )?(?:\d+ ?%|full|maximum|permanent|vip|employee|staff"
     r"|free)[ \w]{0,20}(?:discount|off|coupon|refund)",
-    r"\b(?:approve|accept|process|grant|refund|cancel) (?:all|every|any)(?: of)?(?: my| his| her| their"
+    r"\b(?:approve|accept|process|grant|refund) (?:all|every|any)(?: of)?(?: my| his| her| their"
     r"| future)? (?:refunds?|returns?|requests?|orders?|claims?|purchases?|transactions?|expenses?)\b",
     r"\b(?:skip|bypass|disable|omit|avoid|turn off|no need for|without)(?: the| all| any| my| your| id"
     r"| identity){0,6} (?:verification|approvals?|payment checks?|identity checks?|authenti\w{1,24}|authori[sz]ation"
@@ -232,4 +232,24 @@ ORDERS: Final = (
     r"|infinite|maximum|(?:the )?highest)\b",
     r"\byou (?:have to|must|should|will|need to) (?:always )?(?:believe|trust|accept) (?:everything|anything"
     r"|all|whatever|me\b)",
+    r"\b(?:free|discounts?|refunds?|credit|bills?|fees?|upgrades?|access|shipping)\b[^.!?\n]{0,30}"
+    r"\b(?:forever|for ever|for life|permanently|unlimited|without limits?|apply to me|lifetime)\b"
+    r"|\b(?:forever|permanently|unlimited|lifetime|infinite)\b[^.!?\n]{0,20}\b(?:free|discounts?|refunds?"
+    r"|credit|access|upgrades?)\b",
+    r"\bnever (?:get |am |be |have been |been ){0,2}(?:charged|billed)\b|\bi (?:order|command|instruct"
+    r"|authori[sz]e|require) you\b",
+    r"\bdo (?:exactly )?as i (?:say|tell|wish|want|command)\b|\b(?:boss|king|ruler|master) (?:here|of you|of this)\b",
+    r"\byour (?:instructions|rules|policies|guidelines|orders|programming) (?:have|has|are|were"
+    r"|is)(?: been)? (?:now )?(?:changed|updated|replaced"
+    r"|revoked|reset|void)\b",
+    r"\b(?:treat|consider|take|regard) (?:this|the following|it) as (?:an? |the )?(?:system|admin|developer"
+    r"|instruction|order|command|rule|polic)",
+    r"\b(?:disable|turn off|remove|lift|switch off)(?: the| your| all| any){0,2}(?: content| safety| security)?"
+    r" (?:filters?|restrictions?|limits?|checks|guardrails?|moderation|safety)\b",
+    r"\b(?:overrides?|outranks?|supersedes?|trumps?)(?: all| any| the| your| every){0,2} (?:polic(?:y|ies)"
+    r"|rules?|law|instructions?|system)\b",
+    r"\bif (?:you are |you're |ever )?asked\b[^.!?\n]{0,30}\b(?:say|answer|reply|tell|deny)\b",
+    r"\byou (?:agreed|promised|owe)\b[^.!?\n]{0,20}\b(?:free|discounts?|unlimited|for life)\b",
+    r"\byou (?:will|shall|must|should|may)(?: only)? (?:answer|respond|listen|report|talk|speak)(?: only to"
+    r"| to only| exclusively to) me\b",
 )
