@@ -18,7 +18,8 @@ from tests.emulators.telegram.emulator import Telegram, telegram
 from tests.emulators.telegram.faults import cut, server_error, throttled
 from tests.emulators.telegram.messages import Message
 from tests.emulators.telegram.people import Person
-from tests.scenarios.platforms import echo
+from tests.scenarios.conftest import stored
+from tests.scenarios.platforms import LONG, QUICK, echo
 from tests.scenarios.stage import Held, talk
 from tests.scenarios.test_scenes import SCENES, model_of
 from tests.scenarios.world import Gateway, ModelServer, gateway, model_server, write_config
@@ -72,27 +73,34 @@ class World:
 
 def channel_of(tg: Telegram, bot: Bot, *, mode: str = "polling", more: str = "") -> str:
     secrets = f"token: '{bot.token}', secret_token: s3cret"
-    rest = f"limits: {{per_minute: 1000}}, first_use_notice: false{more}"
+    rest = f"limits: {{per_minute: 1000}}, first_use_notice: false, {LONG}{more}"
     return f"{{kind: telegram, mode: {mode}, {secrets}, api_url: '{tg.url}', {rest}}}"
 
 
 @asynccontextmanager
-async def world(folder: Path, *, mode: str = "polling", more: str = "", reads_all: bool = True) -> AsyncIterator[World]:
+async def world(
+    folder: Path, *, mode: str = "polling", more: str = "", storage: str | None = None, reads_all: bool = True
+) -> AsyncIterator[World]:
     async with telegram(reads_all=reads_all) as tg, model_server(echo) as model:
         ann, bob, zoe = tg.person("Ann", language_code="en"), tg.person("Bob 鲍勃"), tg.person("Zoe")
-        channels = f"channels:\n  bot: {channel_of(tg, tg.bot, mode=mode, more=more)}\n"
-        config = write_config(folder, AGENT.format(url=model.url) + channels, server=SERVER)
+        channels = f"channels:\n  bot: {channel_of(tg, tg.bot, mode=mode, more=more)}\n{QUICK}"
+        config = write_config(folder, AGENT.format(url=model.url) + channels, server=SERVER, storage=storage)
         async with gateway(config) as process:
             tg.hosts[PUBLIC] = process.url
             yield World(tg, ann, bob, zoe, model, process, config)
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["polling", "webhook"])
+WORLDS = [("polling", "sqlite"), ("webhook", "sqlite"), ("polling", "postgres+redis"), ("webhook", "postgres")]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=WORLDS, ids="-".join)
 async def shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    async with world(tmp_path_factory.mktemp("telegram"), mode=request.param, more=", show_every_s: 1") as opened:
-        opened.tg.flood.enforce()
-        yield opened
-        assert [] == opened.tg.violations
+    (mode, column), folder = request.param, tmp_path_factory.mktemp("telegram")
+    with stored(column, request, folder) as storage:
+        async with world(folder, mode=mode, more=", show_every_s: 1", storage=storage) as opened:
+            opened.tg.flood.enforce()
+            yield opened
+            assert [] == opened.tg.violations
 
 
 @pytest.fixture
@@ -157,6 +165,7 @@ async def test_an_edit_never_brings_a_second_answer(there: World) -> None:
     message, _ = await there.says(there.ann, dm, "my order is 8821", answer="re: my order is 8821")
     there.ann.edits(message, "my order is 4711")
     rooms.phantom_edit(message)
+    await there.heard()
     await there.says(there.ann, dm, "which order?", answer="re: which order?")
 
     prompt = "\n".join(text for role, text in talk(there.model.prompts[-1]) if role == "user")
@@ -286,7 +295,7 @@ async def test_readiness_names_what_is_wrong_with_a_channel_and_what_is_hardly_m
     assert "another program has set this bot's webhook" in robbed[1]
 
 
-async def test_two_bots_and_two_agents_stay_apart(tmp_path: Path) -> None:
+async def test_two_bots_and_two_agents_stay_apart(storage: str, tmp_path: Path) -> None:
     """One process, two bots, one of them pushed to, both in one group and in private: neither hears, knows or answers for the
     other (A12)."""
     async with telegram(reads_all=True) as tg, model_server(lambda prompt: "?") as model:
@@ -302,7 +311,7 @@ async def test_two_bots_and_two_agents_stay_apart(tmp_path: Path) -> None:
         settings = f"agents:\n{agents}channels:\n{channels}"
         ann = tg.person("Ann")
         group = tg.supergroup("Team", ann, bots=tuple(bots.values()))
-        async with gateway(write_config(tmp_path, settings, server=SERVER)) as process:
+        async with gateway(write_config(tmp_path, settings, server=SERVER, storage=storage)) as process:
             tg.hosts[PUBLIC] = process.url
             for number in (1, 3):
                 for name, bot in bots.items():
@@ -320,9 +329,9 @@ async def test_two_bots_and_two_agents_stay_apart(tmp_path: Path) -> None:
         assert f"the {other}" not in str(prompt)
 
 
-async def test_a_killed_gateway_loses_no_message_and_answers_none_twice(tmp_path: Path) -> None:
+async def test_a_killed_gateway_loses_no_message_and_answers_none_twice(storage: str, tmp_path: Path) -> None:
     """What Telegram was not told about comes again, what it was told about is taken up."""
-    async with world(tmp_path, more=", stream: false") as there:
+    async with world(tmp_path, more=", stream: false", storage=storage) as there:
         held = Held()
         there.model.script = held
         dm = there.tg.private(there.ann)
