@@ -63,9 +63,8 @@ def _secrets(plain: str) -> Iterator[Finding]:
             (run.start() + start, run.start() + end, rule) for start, end, rule in _spans(_SECRET, run[0], SECRET)
         )
         for match in _TOKEN.finditer(run[0]):
-            parts = (
-                _PART.split(match[0]) if "." in match[0] else [match[0]]
-            )  # of a link, what is no file's and no host's name
+            # Of a link only what is neither a host's nor a file's name.
+            parts = _PART.split(match[0]) if "." in match[0] else [match[0]]
             if any(len(part) >= 20 and "." not in part and _is_random(part) for part in parts):
                 yield run.start() + match.start(), run.start() + match.end(), SECRET
 
