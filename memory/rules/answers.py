@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from memory.fillers import is_low_value
 from memory.rules.languages import CHINESE, ENGLISH
-from memory.rules.nouns import slots_named
+from memory.rules.nouns import SIZES, slots_named
 from memory.rules.sentences import Sentence, sentences
 
 _LONGEST = 60  # characters: a longer message is no bare answer
@@ -85,6 +86,8 @@ def answered(spoken: list[Sentence], asked: str) -> list[tuple[str, str]]:
     if len(named) != 1 or _NOTHING.fullmatch(spoken[0].text) or _NOTHING.fullmatch(bare):
         return []
     slot = named[0]
+    if slot not in SIZES and is_low_value(bare, pending_question=False):
+        return []  # a "great" may decide something, but is nobody's city
     parts = [_of_shape(slot, bare)]
     for between in _BETWEEN.get(slot, ()):
         parts = [part.strip() for piece in parts for part in between.split(piece)]

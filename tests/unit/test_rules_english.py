@@ -191,6 +191,8 @@ ANSWERED = [
     ("Jonas Weber", "May I have your name, please?", "name=Jonas Weber"),
     ("Berlin", "Which city do you live in?", "city=Berlin"),
     ("not sure", "Which city do you live in?", ""),
+    ("Great", "Which city do you live in?", ""),
+    ("Berlin", "Shall I change your name or your city?", ""),
     ("Why?", "What is your name?", ""),
     ("no", "Do you have any allergies?", ""),
     ("Nuts, eggs and milk", "Do you have any allergies?", "allergy=Nuts allergy=eggs allergy=milk"),
