@@ -26,6 +26,9 @@ _NEIGHBOURS = ((-2, 0.25), (-1, 0.3), (1, 0.3), (2, 0.25))  # shares of the scor
 _ANSWER = 1.0  # of a question's score, to what was said after it: "any allergies?", "penicillin"
 _QUESTION = 0.7  # of a question's score, to itself: it names what it asks and doesn't know it
 
+LIMIT = 200
+"""Hits that a term brings unless a load asks for another number of them: `memory.base.Load.hits`."""
+
 Key = tuple[int, int]
 """Of a hit: its scope's id (0: a profile item) and its own."""
 
@@ -52,7 +55,7 @@ def rank(
     corpus: Corpus,
     *,
     k: int,
-    limit: int | None = None,
+    limit: int = LIMIT,
     asking: Collection[Key] = frozenset(),
     similar: Mapping[Key, float] | None = None,
 ) -> list[Ranked]:
@@ -60,8 +63,8 @@ def rank(
 
     `query` weighs the question's term ids. `hits`, in any order and each once, are what has one of them; those with no
     `terms` at all may be among them, and are found by their neighbours (an answer seldom repeats its question), by their
-    session, or by what they mean. `limit` is how many hits a term could bring (`Load.hits`; None: any number): one that
-    brought so many came without its older ones, and counts only if every term did. `asking` are those that end in a
+    session, or by what they mean. `limit` is how many hits a term could bring (`Load.hits`): one that brought so many
+    came without its older ones, and counts only if every term did. `asking` are those that end in a
     question mark; `similar` are cosines of an embedder, those that reach its threshold. Linear in the number of hits.
     """
     query = _telling(query, hits, limit)
@@ -86,10 +89,8 @@ def rank(
     ]  # fmt: skip
 
 
-def _telling(query: Mapping[int, float], hits: Sequence[Hit], limit: int | None) -> Mapping[int, float]:
+def _telling(query: Mapping[int, float], hits: Sequence[Hit], limit: int) -> Mapping[int, float]:
     """Without terms that half of the talk has: what they would add to its newest part only is worse than nothing."""
-    if limit is None:
-        return query
     having = _having(query, [hit.terms for hit in hits])
     return {term: weight for term, weight in query.items() if 0 < having[term] < limit} or query
 

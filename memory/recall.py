@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 
 from memory.base import Corpus, Hit, Message
-from memory.ranking import Key, Ranked, rank
+from memory.ranking import LIMIT, Key, Ranked, rank
 from memory.terms import term_ids, terms
 
 FETCHED = 20
@@ -30,7 +30,7 @@ def wanted(
     hits: Sequence[Hit],
     corpus: Corpus,
     *,
-    limit: int,
+    limit: int = LIMIT,
     similar: Mapping[Key, float] | None = None,
 ) -> list[Key]:
     """Return the messages to fetch with their neighbours, best first; profile items are not among them. For the arguments
@@ -47,7 +47,7 @@ def recalled(
     fetched: Sequence[Message],
     *,
     k: int,
-    limit: int,
+    limit: int = LIMIT,
     similar: Mapping[Key, float] | None = None,
 ) -> list[Ranked]:
     """Return the best `k` of profile items and fetched messages, those that nothing but a neighbour speaks for included.

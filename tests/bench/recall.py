@@ -22,7 +22,7 @@ from typing import Any
 from memory.ranking import Ranked, rank
 from memory.terms import message_terms, terms
 from tests.bench.recall_vectors import by_both
-from tests.bench.talk import LIMIT, Said, Talk
+from tests.bench.talk import Said, Talk
 
 TUNED_ON = frozenset({"conv-26", "conv-41", "conv-43"})
 KINDS = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
@@ -104,7 +104,7 @@ def keywords(dialogue: Dialogue, question: Question) -> list[int]:
 def words_alone(dialogue: Dialogue, question: Question) -> list[int]:
     """Find by the same words, without neighbours and sessions."""
     query = dialogue.talk.query(terms(question.text))
-    ranked = rank(query, dialogue.talk.hits(query), dialogue.talk.corpus, k=ALL, limit=LIMIT)
+    ranked = rank(query, dialogue.talk.hits(query), dialogue.talk.corpus, k=ALL)
     return _ids(sorted(ranked, key=lambda one: (-one.words, -one.id)))
 
 

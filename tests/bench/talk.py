@@ -7,13 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from memory.base import Corpus, Hit, Message
-from memory.ranking import Key, Ranked
+from memory.ranking import LIMIT, Key, Ranked
 from memory.recall import recalled, wanted
 from memory.terms import term_ids
 
 OWNER = 1
 SCOPE = 1
-LIMIT = 200  # messages that a term may bring: as `memory.base.Load.hits`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +55,8 @@ class Talk:
         query = self.query(terms)
         hits = self.hits(query, similar=similar or ())
         cosines = {(SCOPE, id_): cosine for id_, cosine in (similar or {}).items()}
-        keys = wanted(query, hits, self.corpus, limit=LIMIT, similar=cosines)
-        return recalled(query, hits, self.corpus, self._fetched(keys), k=k, limit=LIMIT, similar=cosines)
+        keys = wanted(query, hits, self.corpus, similar=cosines)
+        return recalled(query, hits, self.corpus, self._fetched(keys), k=k, similar=cosines)
 
     def _hit(self, id_: int, terms: dict[int, int]) -> Hit:
         one = self._said[id_]

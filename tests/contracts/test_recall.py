@@ -60,10 +60,10 @@ async def recall(store: FullStore, account: str, scope_id: int, question: str) -
     query = query_of(question, me, today=DAY)
     wishes = wish(scope_id, person_id=me, terms=tuple(query))
     loaded = await store.load(wishes)
-    keys = wanted(query, loaded.hits, loaded.corpus, limit=wishes.hits)
+    keys = wanted(query, loaded.hits, loaded.corpus)
     fetched = await store.derived.fragments(owner(scope_id, person_id=me), keys)
     texts = {row.id: row.text for row in fetched}
-    return [texts[one.id] for one in recalled(query, loaded.hits, loaded.corpus, fetched, k=10, limit=wishes.hits)]
+    return [texts[one.id] for one in recalled(query, loaded.hits, loaded.corpus, fetched, k=10)]
 
 
 @pytest.mark.parametrize("kind", TALKS)

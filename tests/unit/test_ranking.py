@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.base import Corpus, Hit
-from memory.ranking import Ranked, current, fuse, rank
+from memory.base import Corpus, Hit, Load, Owner
+from memory.ranking import LIMIT, Ranked, current, fuse, rank
 from memory.terms import term_ids, terms
 
 OWNER = 7
@@ -167,6 +167,13 @@ def test_a_term_that_came_in_part_does_not_count_beside_others() -> None:
     assert [4, 3, 2] == ids(rank({2: 1.0, 3: 1.0}, new, corpus, k=9, limit=3))
 
 
+def test_a_load_asks_for_as_many_hits_as_ranking_thinks() -> None:
+    """Whoever asks for another number says so to both."""
+    owner = Owner(scope_id=1, person_id=1, namespace="shared", chat_type="private")
+
+    assert LIMIT == Load(owner=owner, now_ms=0).hits
+
+
 COUNTS = st.dictionaries(st.integers(0, 5), st.integers(1, 50), max_size=4)
 HITS = st.lists(
     st.builds(
@@ -185,10 +192,8 @@ CORPORA = st.builds(Corpus, fragments=st.integers(0, 1_000), length=st.integers(
 QUERIES = st.dictionaries(st.integers(0, 5), st.floats(0.1, 10), max_size=4)
 
 
-@given(QUERIES, HITS, CORPORA, st.integers(0, 9), st.none() | st.integers(1, 5))
-def test_any_hits_can_be_ranked(
-    query: dict[int, float], hits: list[Hit], corpus: Corpus, k: int, limit: int | None
-) -> None:
+@given(QUERIES, HITS, CORPORA, st.integers(0, 9), st.integers(1, 5))
+def test_any_hits_can_be_ranked(query: dict[int, float], hits: list[Hit], corpus: Corpus, k: int, limit: int) -> None:
     """Numbers that don't fit together raise nothing; scores are finite, positive, best first, and the sum of their parts."""
     ranked = rank(query, hits, corpus, k=k, limit=limit, asking={(hit.scope_id, hit.id) for hit in hits[::2]})
 

@@ -13,7 +13,6 @@ from memory.recall import FETCHED, asks, query_of, recalled, wanted
 from memory.terms import term_ids, terms
 
 ALICE = 7
-LIMIT = 200
 
 
 def said(id_: int, text: str, *, scope_id: int = 1, session: str = "s") -> Message:
@@ -61,8 +60,8 @@ def test_an_answer_without_any_common_word_is_recalled(question: str, talk: list
     query = query_of(question, ALICE)
     hits, corpus = hits_in(messages, query), Corpus(fragments=50, length=250)
 
-    keys = wanted(query, hits, corpus, limit=LIMIT)
-    found = recalled(query, hits, corpus, messages, k=3, limit=LIMIT)
+    keys = wanted(query, hits, corpus)
+    found = recalled(query, hits, corpus, messages, k=3)
 
     assert [(1, 2)] == keys
     assert answer == found[0].id
@@ -78,7 +77,7 @@ def test_only_messages_are_fetched_and_few_of_them() -> None:
     keys = wanted(query, items + messages, Corpus(fragments=2_000, length=6_000), limit=5_000)
 
     assert [(1, at) for at in range(999, 999 - FETCHED, -1)] == keys
-    assert [] == wanted(query, [], Corpus(), limit=LIMIT)
+    assert [] == wanted(query, [], Corpus())
 
 
 def test_a_message_that_could_not_be_fetched_is_not_recalled() -> None:
@@ -89,7 +88,7 @@ def test_a_message_that_could_not_be_fetched_is_not_recalled() -> None:
     item = Hit(scope_id=0, id=1, session_id="", position=-1, length=2, terms={next(iter(query)): 1})
     hits, corpus = [*hits_in(messages, query), item], Corpus(fragments=9, length=30)
 
-    found = recalled(query, hits, corpus, messages[1:], k=5, limit=LIMIT)
+    found = recalled(query, hits, corpus, messages[1:], k=5)
 
     assert {(1, 2), (0, 1)} == {(one.scope_id, one.id) for one in found}
 
@@ -103,8 +102,8 @@ def test_neighbours_stand_where_the_hits_say() -> None:
     around = [row for row in talk if row.id not in (6, 7)]
     strangers = [said(4, "well well", session="other"), said(5, "well well", scope_id=2)]
 
-    found = {(one.scope_id, one.id): one for one in recalled(query, hits, corpus, around, k=20, limit=LIMIT)}
-    with_strangers = recalled(query, hits, corpus, strangers, k=20, limit=LIMIT)
+    found = {(one.scope_id, one.id): one for one in recalled(query, hits, corpus, around, k=20)}
+    with_strangers = recalled(query, hits, corpus, strangers, k=20)
 
     assert {1, 2, 3, 4, 5, 8, 9, 10, 11, 12} == {id_ for _, id_ in found}
     assert found[1, 4].neighbours == pytest.approx(found[1, 11].neighbours)
@@ -122,7 +121,7 @@ def test_a_deleted_neighbour_moves_nobody_onto_another() -> None:
         for id_, position in ((1, 0), (4, 1))
     ]
 
-    found = recalled(query, hits, Corpus(fragments=9, length=20), talk, k=9, limit=LIMIT)
+    found = recalled(query, hits, Corpus(fragments=9, length=20), talk, k=9)
 
     assert [4, 1] == ids(found)
 
@@ -131,8 +130,8 @@ def test_similar_messages_take_part_in_both_steps() -> None:
     """What only an embedder finds is fetched and recalled as well."""
     hit = Hit(scope_id=1, id=5, session_id="s", position=0, length=2, terms={})
 
-    keys = wanted({1: 1.0}, [hit], Corpus(), limit=LIMIT, similar={(1, 5): 0.5})
-    found = recalled({1: 1.0}, [hit], Corpus(), [said(5, "x")], k=1, limit=LIMIT, similar={(1, 5): 0.5})
+    keys = wanted({1: 1.0}, [hit], Corpus(), similar={(1, 5): 0.5})
+    found = recalled({1: 1.0}, [hit], Corpus(), [said(5, "x")], k=1, similar={(1, 5): 0.5})
 
     assert [(1, 5)] == keys
     assert 5 == pytest.approx(found[0].meaning)
