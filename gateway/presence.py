@@ -1,7 +1,8 @@
 """The bot in a room: what people there are told once, and what becomes of replies when it is there no longer.
 
 The notice is said when the bot is brought in, or ahead of its first answer, whichever comes first; in private chats it is not,
-as who writes to a bot by himself knows that it reads. Rooms are remembered by the outbox, so that it is said once for good.
+as who writes to a bot by himself knows that it reads. Rooms are remembered by the outbox, so that it is said once for good, also
+where the bot is taken out and brought back. What the platform refused is said again ahead of a later answer, a few times.
 """
 
 from __future__ import annotations
@@ -89,7 +90,8 @@ class Presence:
             chunks=adapter.chunks(text),
             now_ms=now_ms(),
         )
-        await self._outbox.announce(announcement)
+        if await self._outbox.announce(announcement):
+            return  # the platform may refuse it: asked again at the next occasion
         self._told[room] = None
         if len(self._told) > REMEMBERED:
             self._told.popitem(last=False)

@@ -26,6 +26,10 @@ EventState = Literal["accepted", "running", "replied", "answered", "observed", "
 ChunkState = Literal["waiting", "sending", "sent", "unknown", "dead"]
 
 
+ANNOUNCE_TRIES = 3
+"""A room that refuses to be told something so often is not told it."""
+
+
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How an event ended. `rule` says why it was observed or ignored, `code` and `message` why it failed or died; `reason`
     is for admins only, and may be the platform's own words."""
@@ -271,8 +275,9 @@ class Inbox(Protocol):
     async def stats(self) -> Stats: ...
 
     async def purge(self, *, before_ms: int, dedupe_before_ms: int, limit: int) -> int:
-        """Delete dedupe ids older than `dedupe_before_ms`, and terminal events older than both, with their replies and
-        chunks; up to `limit` of each. What is pending stays, its dedupe ids too. Return how many rows; call until 0."""
+        """Delete dedupe ids older than `dedupe_before_ms`, terminal events older than both, with their replies and chunks,
+        and announcements' chunks older than `before_ms`; up to `limit` of each. What is pending stays, its dedupe ids too.
+        Return how many rows; call until 0."""
         ...
 
 
@@ -306,7 +311,10 @@ class Outbox(Protocol):
         ...
 
     async def announce(self, announcement: Announcement) -> bool:
-        """Put the chunks on their way and remember that it was done, in one transaction. False: it was done before."""
+        """Put the chunks on their way and remember that it was done, in one transaction. False: it was done before.
+
+        What was given up before any of it went out was not done, `ANNOUNCE_TRIES` times. That it was done is remembered for
+        good, as one digest a name, with nothing of what was said; its chunks go when they are old (`Inbox.purge`)."""
         ...
 
     async def give_up(self, channel: str, gone: Callable[[bytes], bool], *, error: str, now_ms: int) -> list[int]:

@@ -23,6 +23,7 @@ from gateway.inbox.rows import (
     EVENT_COLUMNS,
     FINAL,
     LIVE,
+    OLD_ANNOUNCED,
     WAITING,
     event_of,
     first_id,
@@ -286,7 +287,8 @@ async def purge(db: Connection, *, before_ms: int, dedupe_before_ms: int, limit:
         (first_id(min(before_ms, dedupe_before_ms)), limit),
     )
     ((rows,),) = await cursor.fetchall()
-    return dedupe.rowcount + int(rows)
+    told = await db.execute(OLD_ANNOUNCED.format("%s", "%s"), (first_id(before_ms), limit))
+    return dedupe.rowcount + int(rows) + told.rowcount
 
 
 def lost(lane: str, fence: int) -> LeaseLost:

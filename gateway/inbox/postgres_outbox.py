@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gateway.inbox.base import Announcement, Chunk, Reply
+from gateway.inbox.base import ANNOUNCE_TRIES, Announcement, Chunk, Reply
 from gateway.inbox.postgres_events import ENDED, HELD, IN_HELD, Connection, held, lost
 from gateway.inbox.rows import (
     CHUNK_COLUMNS,
     LIVE,
+    UNSAID,
     Settlement,
     chunk_of,
     dedupe_digests,
@@ -99,14 +100,23 @@ async def announce(db: Connection, announcement: Announcement) -> bool:
     now_ms, chunks = announcement.now_ms, list(map(storable, announcement.chunks))
     place = (announcement.turn_id, announcement.channel, storable(announcement.queue), announcement.address)
     async with db.transaction():
-        cursor = await db.execute("SELECT 1 FROM outbox_announced WHERE digest = ANY(%s::bytea[])", (digests,))
-        if await cursor.fetchone() is not None:
-            return False
         cursor = await db.execute(
-            "INSERT INTO outbox_announced (digest) VALUES (%s) ON CONFLICT DO NOTHING RETURNING 1", (digests[0],)
+            f"SELECT turn_id, tries < %s AND {UNSAID} FROM outbox_announced a WHERE digest = ANY(%s::bytea[])",
+            (ANNOUNCE_TRIES, digests),
+        )
+        known = await cursor.fetchall()
+        if not all(unsaid for _, unsaid in known):
+            return False
+        turns = [turn_id for turn_id, _ in known]
+        # Another instance may say it at this moment: what it has written is none of what was found.
+        cursor = await db.execute(
+            "INSERT INTO outbox_announced AS a (digest, turn_id) VALUES (%s, %s) ON CONFLICT (digest) DO UPDATE"
+            " SET turn_id = excluded.turn_id, tries = a.tries + 1 WHERE a.turn_id = ANY(%s::bigint[]) RETURNING 1",
+            (digests[0], announcement.turn_id, turns),
         )
         if await cursor.fetchone() is None:
             return False
+        await db.execute("DELETE FROM outbox_chunks WHERE turn_id = ANY(%s::bigint[])", (turns,))
         if chunks:
             await db.execute(
                 "INSERT INTO outbox_queues (queue, due_ms) VALUES (%s, %s) ON CONFLICT (queue) DO UPDATE SET due_ms = 0"

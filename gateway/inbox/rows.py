@@ -17,6 +17,13 @@ WAITING = "state IN ('accepted', 'running')"
 FINAL = "state IN ('answered', 'observed', 'ignored', 'applied', 'failed', 'dead')"
 LIVE = "state IN ('waiting', 'sending')"  # chunks
 
+UNSAID = "EXISTS (SELECT 1 FROM outbox_chunks c WHERE c.turn_id = a.turn_id AND c.part = 0 AND c.state = 'dead')"
+"""That nothing came of announcement `a`."""
+
+OLD_ANNOUNCED = f"""DELETE FROM outbox_chunks WHERE id IN (SELECT c.id FROM outbox_announced a
+  JOIN outbox_chunks c ON c.turn_id = a.turn_id WHERE a.turn_id < {{}} AND NOT c.{LIVE} LIMIT {{}})"""
+"""Chunks of announcements before an id, so many of them."""
+
 EVENT_COLUMNS = (
     "id, turn_id, lane, channel, kind, speaker, body, token, fingerprint,"
     " state, outcome, attempts, accepted_ms, session, shown, subject"

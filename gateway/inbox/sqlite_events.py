@@ -10,6 +10,7 @@ from gateway.inbox.rows import (
     EVENT_COLUMNS,
     FINAL,
     LIVE,
+    OLD_ANNOUNCED,
     WAITING,
     event_of,
     event_row,
@@ -191,4 +192,5 @@ def purge(db: sqlite3.Connection, *, before_ms: int, dedupe_before_ms: int, limi
     chunks = db.executemany("DELETE FROM outbox_chunks WHERE turn_id = ?", old).rowcount
     replies = db.executemany("DELETE FROM outbox_replies WHERE turn_id = ?", old).rowcount
     db.executemany("DELETE FROM inbox_events WHERE id = ?", old)
-    return dedupe + max(chunks, 0) + max(replies, 0) + len(old)
+    told = db.execute(OLD_ANNOUNCED.format("?", "?"), (first_id(before_ms), limit)).rowcount
+    return dedupe + max(chunks, 0) + max(replies, 0) + len(old) + told

@@ -9,10 +9,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from gateway.inbox.base import Announcement, Chunk, Reply
+from gateway.inbox.base import ANNOUNCE_TRIES, Announcement, Chunk, Reply
 from gateway.inbox.rows import (
     CHUNK_COLUMNS,
     LIVE,
+    UNSAID,
     Settlement,
     chunk_of,
     dedupe_digests,
@@ -49,10 +50,19 @@ def put(db: sqlite3.Connection, reply: Reply) -> None:
 def announce(db: sqlite3.Connection, announcement: Announcement) -> bool:
     """Do what `Outbox.announce` promises."""
     digests = dedupe_digests(announcement.channel, announcement.names)
-    known = f"SELECT 1 FROM outbox_announced WHERE digest IN ({', '.join('?' for _ in digests)})"
-    if db.execute(known, digests).fetchone():
+    known = db.execute(
+        f"SELECT turn_id, tries < ? AND {UNSAID} FROM outbox_announced a"
+        f" WHERE digest IN ({', '.join('?' for _ in digests)})",
+        (ANNOUNCE_TRIES, *digests),
+    ).fetchall()
+    if not all(unsaid for _, unsaid in known):
         return False
-    db.execute("INSERT INTO outbox_announced (digest) VALUES (?)", (digests[0],))
+    db.executemany("DELETE FROM outbox_chunks WHERE turn_id = ?", [(turn_id,) for turn_id, _ in known])
+    db.execute(
+        "INSERT INTO outbox_announced (digest, turn_id) VALUES (?, ?)"
+        " ON CONFLICT (digest) DO UPDATE SET turn_id = excluded.turn_id, tries = tries + 1",
+        (digests[0], announcement.turn_id),
+    )
     _put_chunks(db, announcement, shown=None)
     return True
 

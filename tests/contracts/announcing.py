@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from gateway.inbox.base import Announcement
+from gateway.inbox.base import ANNOUNCE_TRIES, Announcement
 from tests.contracts.queues import NOW_MS, Queues, answered, fresh_id, message, open_queues
 
 
@@ -92,6 +92,36 @@ class AnnounceContract:
         assert ["answer"] == await sent(queues)
         (event,) = await queues.turn_events(turn)
         assert "answered" == event.state
+
+    async def test_what_was_refused_is_said_again_a_few_times(self, queues: Queues) -> None:
+        """Whoever asks next; under another name too. What is on its way, or went out in part, is said."""
+        for attempt in range(ANNOUNCE_TRIES):
+            assert await queues.announce(hello("r", "old r"))
+            assert not await queues.announce(hello("r"))
+            (chunk,) = await queues.due(now_ms=NOW_MS, limit=5)
+            await queues.dead(chunk, error=f"refused {attempt}", now_ms=NOW_MS)
+        assert await queues.announce(hello("half"))
+        for settle in (queues.sent, queues.dead):
+            (chunk,) = await queues.due(now_ms=NOW_MS, limit=5)
+            how = {"message_id": "m"} if settle == queues.sent else {"error": "refused"}
+            await settle(chunk, **how, now_ms=NOW_MS)  # type: ignore[operator]
+
+        assert [False] * 3 == [await queues.announce(hello(*names)) for names in (("r",), ("new", "r"), ("half",))]
+        assert [] == await sent(queues)
+
+    async def test_its_words_are_deleted_when_they_are_old(self, queues: Queues) -> None:
+        """And only those that went out; that it was said is remembered."""
+        assert await queues.announce(hello("r"))
+        assert await queues.announce(hello("waits", chunks=("waits",)))
+        for _ in range(2):
+            (chunk,) = await queues.due(now_ms=NOW_MS, limit=1)
+            await queues.sent(chunk, message_id="m", now_ms=NOW_MS)
+        assert 0 == await queues.purge(before_ms=0, dedupe_before_ms=0, limit=9)
+        later = 3_000_000_000_000
+
+        assert [1, 1, 0] == [await queues.purge(before_ms=later, dedupe_before_ms=0, limit=1) for _ in range(3)]
+        assert ["waits"] == await sent(queues)
+        assert not await queues.announce(hello("r"))
 
 
 class GiveUpContract:
