@@ -442,7 +442,8 @@ class Store(Protocol):
 
         Ids grow within the scope whatever the clock says. Repeating an append of the same (turn_id, event_id, role) to the
         scope returns the rows stored first and writes nothing (the text of the first stands). Raises `UnknownScope`, and
-        `ScopeMoved` where the scope has become a name of another one; a turn that began before that ends where it began.
+        `ScopeMoved` where the scope has become a name of another one; a turn that began before that ends where it began;
+        `PersonErased` for a message of somebody who was erased.
         """
         ...
 

@@ -14,6 +14,7 @@ from typing import Protocol
 import msgspec
 
 from memory.base import Fact, Ledger, Message, Owner, ProfileItem, Store, Summary
+from memory.people import Persons
 
 
 class Due(msgspec.Struct, frozen=True, kw_only=True):
@@ -170,7 +171,10 @@ class Derived(Protocol):
 
 
 class FullStore(Store, Protocol):
-    """A store with its derived rows."""
+    """A store with its derived rows, and what is stored of persons as a whole."""
 
     @property
     def derived(self) -> Derived: ...
+
+    @property
+    def persons(self) -> Persons: ...

@@ -7,6 +7,7 @@ MemoryFault
 ├── Fenced             another owner has taken the scope's lane; write nothing, stop the turn
 ├── ScopeMoved         the scope has become another's name; look it up again
 ├── UnknownScope       no such scope: an unknown owner gets nothing
+├── PersonErased       nothing is stored for this person any more; look the account's person up again
 └── ModelFailed        a small model or an embedder failed, or said what cannot be used; go on without
 """
 
@@ -39,6 +40,10 @@ class ScopeMoved(MemoryFault):
 
 class UnknownScope(MemoryFault):
     """A scope id that the store does not hold."""
+
+
+class PersonErased(MemoryFault):
+    """The person is being erased, or was: late work for them writes nothing. Their accounts may be a new person's by now."""
 
 
 class ModelFailed(MemoryFault):

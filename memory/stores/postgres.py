@@ -31,7 +31,7 @@ from memory.base import (
     SessionRule,
     Summary,
 )
-from memory.errors import Fenced, ScopeMoved, UnknownScope
+from memory.errors import Fenced, PersonErased, ScopeMoved, UnknownScope
 from memory.ids import Ids
 from memory.ids import now_ms as wall_ms
 from memory.key import ConversationKey, Scope, decode_part, encode_part
@@ -39,8 +39,19 @@ from memory.stores import postgres_sql as sql
 from memory.stores import postgres_turn as turn_sql
 from memory.stores.migrate import check_keys
 from memory.stores.postgres_derived import PostgresDerived
+from memory.stores.postgres_persons import postgres_persons
 from memory.stores.postgres_pool import Database, Refused, Row
-from memory.stores.postgres_rows import Draft, Values, five, ledger_values, load_values, loaded, messages_in, put_value
+from memory.stores.postgres_rows import (
+    Draft,
+    Values,
+    five,
+    ledger_values,
+    load_values,
+    loaded,
+    messages_in,
+    persons_of,
+    put_value,
+)
 from memory.stores.postgres_statement import Statement
 from memory.stores.rows import identity_columns, storable, storable_or_none, title_of
 
@@ -68,6 +79,7 @@ class PostgresStore:
         self._database = Database(dsn, pool_size=pool_size, timeout_s=timeout_s, read_only=read_only)
         self._ids = ids
         self.derived = PostgresDerived(self._database, ids=ids)
+        self.persons = postgres_persons(self._database)
 
     async def __aenter__(self) -> PostgresStore:
         async with AsyncExitStack() as opened:
@@ -204,7 +216,7 @@ class PostgresStore:
             )
             return msgspec.structs.replace(rest, appended=appended.rows, session_opened=appended.opened)
         if not rows:
-            await self._refuse(scope_id, fence=fence)
+            await self._refuse(scope_id, messages, fence=fence)
         lift, session_id, opened, generation, *parts = rows[0]
         return loaded(
             load,
@@ -369,7 +381,7 @@ class PostgresStore:
                 scope_id, messages, turn_id=turn_id, session=session, now_ms=now_ms, fence=fence, ledger=ledger
             )
         if not rows:
-            await self._refuse(scope_id, fence=fence)
+            await self._refuse(scope_id, messages, fence=fence)
         lift, session_id, opened = rows[0]
         return _Appended(draft.stored(session_id=session_id, lift=lift), session_id, opened)
 
@@ -386,11 +398,16 @@ class PostgresStore:
             stored |= {(row.event_id, row.role): row for row in added.rows}
         return _Appended(tuple(stored[item.event_id, item.role] for item in messages), session_id)
 
-    async def _refuse(self, scope_id: int, *, fence: int) -> None:
+    async def _refuse(self, scope_id: int, messages: Sequence[NewMessage], *, fence: int) -> None:
         """Say why an append found no scope to write to."""
         rows = await self._database.fetch(turn_sql.FENCE, {"scope_id": scope_id})
         if not rows:
             raise UnknownScope(f"scope {scope_id} does not exist; open it first")
+        erased = await self._database.fetch(turn_sql.ERASED, {"persons": persons_of(messages)})
+        if erased:
+            raise PersonErased(
+                f"person {erased[0][0]} was erased; nothing is stored for them, look their account up again"
+            )
         alias_of = rows[0][1]
         if alias_of is not None and fence >= rows[0][0]:
             raise ScopeMoved(f"scope {scope_id} is a name of scope {alias_of} now; look it up again")

@@ -15,7 +15,7 @@ from typing import Any
 
 import psycopg
 from psycopg.types.json import set_json_loads
-from psycopg.types.numeric import Int8BinaryDumper
+from psycopg.types.numeric import Int8BinaryDumper, Int8Dumper
 from psycopg_pool import AsyncConnectionPool
 
 from memory.errors import StoreUnavailable
@@ -104,7 +104,9 @@ class Database:
             for name, value in settings.items():
                 await connection.execute("SELECT set_config($1, $2, false)", (name, value))
         # One type for all integers: otherwise the size of each value would make it another prepared statement.
-        connection.adapters.register_dumper(int, Int8BinaryDumper)
+        # Of lists, too, whose type would be that of the first one seen on a cursor: [0], and then no greater id fits in.
+        connection.adapters.register_dumper(int, Int8Dumper)
+        connection.adapters.register_dumper(int, Int8BinaryDumper)  # the last one is preferred
         set_json_loads(_as_it_is, connection)  # msgspec decodes it, straight into structs
 
     async def fetch(self, statement: Statement, values: Mapping[str, object] = _NOTHING) -> list[Row]:

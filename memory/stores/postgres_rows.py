@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -82,6 +82,7 @@ class Draft:
             "idle_ms": session.idle_ms,
             "asked": session.asked,
             "fence": fence,
+            "persons": persons_of(self._columns),
         }
 
     def stored(self, *, session_id: str, lift: int) -> tuple[Message, ...]:
@@ -91,6 +92,11 @@ class Draft:
             for name, row in self._rows.items()
         }
         return tuple(rows[name] for name in self._names)
+
+
+def persons_of(messages: Iterable[Message | NewMessage]) -> list[int]:
+    """Return whose messages they are."""
+    return list({message.person_id for message in messages if message.person_id is not None})
 
 
 def load_values(load: Load, *, session_id: str | None = None, before_id: int | None = None) -> Values:

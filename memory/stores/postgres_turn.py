@@ -98,6 +98,8 @@ _CONTINUES = """(turn.session_id IS NOT NULL OR (s.session_id IS NOT NULL AND %(
 # How far the ids drawn by the caller are lifted, so that the scope's ids grow whatever the clock did.
 _LIFT = "greatest(0, s.last_id + 1 - %(first_id)s)"
 
+_ERASED = "SELECT p.id FROM persons p WHERE p.id = ANY(%(persons)s::bigint[]) AND p.erased_ms IS NOT NULL"
+
 _APPEND = f"""turn AS MATERIALIZED (
   SELECT (SELECT m.session_id FROM messages m WHERE m.scope_id = %(scope_id)s AND m.turn_id = %(turn_id)s
     ORDER BY m.id + 0 LIMIT 1) AS session_id -- + 0: not by walking the scope's whole history in the order of its ids
@@ -114,6 +116,7 @@ _APPEND = f"""turn AS MATERIALIZED (
     title_id = CASE WHEN s.title = '' THEN %(title_id)s + {_LIFT} ELSE s.title_id END,
     title = CASE WHEN s.title = '' THEN %(title)s ELSE s.title END
   FROM turn WHERE s.id = %(scope_id)s AND s.fence <= %(fence)s AND (s.alias_of IS NULL OR turn.session_id IS NOT NULL)
+    AND NOT EXISTS ({_ERASED})
   RETURNING s.id AS scope_id, s.last_id, s.session_id AS active_id, s.session_no, s.session_first_id,
     coalesce(turn.session_id, s.session_id) AS session_id, s.last_id - %(last_id)s AS lift,
     s.session_first_id = %(first_id)s + s.last_id - %(last_id)s AS opened, s.carry_scope_id, s.carry_last_id
@@ -168,4 +171,5 @@ REPEAT = statement(f"""WITH head AS (
 SELECT (SELECT json_agg(w.row) FROM (SELECT {MESSAGE} AS row FROM messages m
   WHERE m.scope_id = %(scope_id)s AND m.turn_id = %(turn_id)s ORDER BY m.id + 0 DESC) w)""")
 
+ERASED = statement(_ERASED)
 FENCE = statement("SELECT s.fence, s.alias_of FROM scopes s WHERE s.id = %(scope_id)s")

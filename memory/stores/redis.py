@@ -31,6 +31,7 @@ from memory.base import Load, Loaded, Message, NewMessage, SessionRule
 from memory.derived import FullStore
 from memory.errors import StoreUnavailable
 from memory.key import ConversationKey
+from memory.stores.redis_persons import ForgettingPersons
 
 logger = logging.getLogger(__name__)
 
@@ -95,6 +96,7 @@ class RedisCache:
         )
         # What touches no window goes straight through.
         self.derived = store.derived
+        self.persons = ForgettingPersons(store.persons, forget=self._forget)
         self.open_scope = store.open_scope
         self.scope_in_place = store.scope_in_place
         self.alias_scope = store.alias_scope

@@ -8,6 +8,7 @@ What the statements are stands in the `sqlite_*` modules beside this one; here a
 from __future__ import annotations
 
 import asyncio
+import logging
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
@@ -42,9 +43,12 @@ from memory.stores import sqlite_append, sqlite_edit, sqlite_file, sqlite_load, 
 from memory.stores.rows import storable_struct
 from memory.stores.sqlite_derived import SqliteDerived
 from memory.stores.sqlite_file import Synchronous, Translated
+from memory.stores.sqlite_persons import sqlite_persons
 from memory.stores.sqlite_rows import FACTS, PROFILE, SUMMARIES, Struct, Table
 
 Result = TypeVar("Result")
+
+logger = logging.getLogger(__name__)
 
 _TABLES = ("scopes", "sessions", "messages", "observed", "summaries", "facts", "profile_items", "persons", "ledgers")
 _decode_ledger = msgspec.json.Decoder(Ledger).decode
@@ -81,6 +85,7 @@ class SqliteStore:
         self._translated = Translated(self._path)
         self._open: sqlite3.Connection | None = None
         self.derived = SqliteDerived(read=self._read, write=self._write, ids=ids)
+        self.persons = sqlite_persons(read=self._read, write=self._write, settled=self._empty_log)
 
     async def __aenter__(self) -> SqliteStore:
         if self._read_only:
@@ -121,6 +126,18 @@ class SqliteStore:
         """Do `work` on one moment of the file."""
         with self._translated:
             return _snapshot(self._db, work)
+
+    async def _empty_log(self) -> None:
+        """Write the log's pages into the file and cut it: it holds them as they were before something was erased."""
+        try:
+            async with asyncio.timeout(self._timeout_s), self._write_turn:
+                emptied = await asyncio.to_thread(sqlite_file.empty_log, self._path, timeout_s=self._timeout_s)
+        except TimeoutError:
+            emptied = False
+        if not emptied:
+            logger.warning(
+                "the write-ahead log could not be emptied; what was erased goes from it when it is next reset"
+            )
 
     async def open_scope(self, scope: Scope, *, now_ms: int, agent_change: AgentChange) -> ScopeRow:
         found = await self._read(lambda db: sqlite_scopes.find_scope(db, scope))

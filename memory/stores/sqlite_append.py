@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import msgspec
 
 from memory.base import Ledger, Message, NewMessage, SessionRule
-from memory.errors import Fenced, ScopeMoved, UnknownScope
+from memory.errors import Fenced, PersonErased, ScopeMoved, UnknownScope
 from memory.ids import Ids
 from memory.stores.rows import stored_message, title_of
 from memory.stores.sqlite_rows import MESSAGES, read_messages
@@ -26,6 +26,7 @@ _SESSION_OF = "SELECT session_id FROM messages WHERE scope_id = ? AND id = ?"
 _OPEN_SESSION = "INSERT INTO sessions (id, scope_id, first_id, started_ms) VALUES (?, ?, ?, ?)"
 _END_SESSION = "UPDATE sessions SET ended_ms = ?, last_id = ? WHERE id = ?"
 _LENGTHEN_SESSION = "UPDATE sessions SET last_id = ? WHERE id = ?"
+_ERASED = "SELECT 1 FROM persons WHERE id = ? AND erased_ms IS NOT NULL"
 _SAVE_LEDGER = "INSERT OR REPLACE INTO ledgers (turn_id, scope_id, created_ms, due_ms, body) VALUES (?, ?, ?, ?, ?)"
 
 
@@ -132,6 +133,11 @@ def append(
             f"fence {fence} is older than {head.fence}: another owner has taken scope {scope_id}; stop this turn"
         )
     head.fence = fence
+    for person_id in {item.person_id for item in messages}:
+        if person_id is not None and db.execute(_ERASED, (person_id,)).fetchone():
+            raise PersonErased(
+                f"person {person_id} was erased; nothing is stored for them, look their account up again"
+            )
     stored = {(event_id, role): id_ for event_id, role, id_ in db.execute(_OF_TURN, (scope_id, turn_id))}
     if head.alias_of is not None and not stored:
         raise ScopeMoved(f"scope {scope_id} is a name of scope {head.alias_of} now; look it up again")

@@ -151,6 +151,13 @@ def _statements(script: str) -> Iterator[str]:
             statement = ""
 
 
+def empty_log(path: Path, *, timeout_s: float) -> bool:
+    """Bring the write-ahead log into the file and cut it to nothing; waits for the disk. False: somebody is reading from it."""
+    with Translated(path), closing(_connect(path, "rw", timeout_s=timeout_s)) as db:
+        (busy, *_) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return not busy
+
+
 async def copy_file(path: Path, target: Path, *, timeout_s: float) -> AsyncGenerator[int, None]:
     """Copy the file to `target` as it is now, while others go on writing; yield how many pages are left.
 

@@ -1,0 +1,94 @@
+"""Persons as a whole: who there is, what is stored of one, and its end; and the protocol of the stores that do it.
+
+Not on the answer path. Everything is read in pages and erased in batches, so that neither a long history nor a slow disk
+holds up the turns of others. Times and ids as in `memory/base.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+from memory.base import Fact, Identity, Message, ProfileItem, Summary
+
+
+class Person(msgspec.Struct, frozen=True, kw_only=True):
+    """Somebody with their accounts. `erased_ms`: when their erasure began; None: never."""
+
+    id: int
+    created_ms: int
+    erased_ms: int | None
+    identities: tuple[Identity, ...]
+
+
+class Account(msgspec.Struct, frozen=True, order=True):
+    """A person's account as it stands in a key's columns, encoded."""
+
+    user: str
+    channel: str
+
+
+class Posted(msgspec.Struct, frozen=True, order=True):
+    """A message by its platform's id; `channel` and `conversation` as in a key's columns, encoded."""
+
+    channel: str
+    conversation: str
+    message_id: str
+
+
+class Erased(msgspec.Struct, frozen=True, kw_only=True):
+    """What an erasure did: `counts` of rows by kind (`memory/erasure.py` names them), and the scopes that it touched."""
+
+    counts: dict[str, int]
+    scopes: tuple[int, ...] = ()
+
+
+class Persons(Protocol):
+    """Persons on one database, beside its `memory.base.Store` (there as `persons`).
+
+    Every implementation passes `tests/contracts/persons.py`. Database trouble surfaces as `memory.errors.StoreUnavailable`.
+    """
+
+    async def listed(self, *, after_id: int, limit: int) -> tuple[Person, ...]:
+        """Return up to `limit` persons with greater ids than `after_id`, in the order of their ids; erased ones too."""
+        ...
+
+    async def find(self, person_id: int) -> Person | None: ...
+
+    async def accounts(self, person_id: int) -> tuple[Account, ...]:
+        """Return the accounts that the person's stored messages came from."""
+        ...
+
+    async def messages(self, person_id: int, *, after: tuple[int, int], limit: int) -> tuple[Message, ...]:
+        """Return up to `limit` messages of the person's and replies to them behind `after` (scope_id, id), in that order."""
+        ...
+
+    async def items(self, person_id: int, *, after_id: int, limit: int) -> tuple[ProfileItem, ...]:
+        """Return up to `limit` profile items behind `after_id`, whatever their status and namespace."""
+        ...
+
+    async def facts(self, person_id: int, *, after_id: int, limit: int) -> tuple[Fact, ...]:
+        """Return up to `limit` facts behind `after_id`, whatever their status."""
+        ...
+
+    async def summaries(self, person_id: int, *, after_id: int, limit: int) -> tuple[Summary, ...]:
+        """Return up to `limit` summaries of private talks with the person behind `after_id`."""
+        ...
+
+    async def erase(
+        self, person_id: int, *, accounts: Sequence[Account], posted: Sequence[Posted], now_ms: int
+    ) -> Erased:
+        """Take away all that is stored of the person but for their identities (`unlink`); from the first moment on nothing is
+        stored for them any more: an append raises `memory.errors.PersonErased`.
+
+        Private talks go altogether. In groups the place of what they said, and of what answered it, stays, without words,
+        names and account. `posted` are further messages of theirs, or in reply to them, whose quotes go too. May break off
+        anywhere and be called again; where nothing is left, all counts are 0."""
+        ...
+
+    async def unlink(self, person_id: int) -> int:
+        """Let the person's accounts be nobody's, as the last act: what they say from now on makes a new person. Return how
+        many they were. Only of a person whose erasure has begun."""
+        ...

@@ -1,0 +1,305 @@
+"""What is read and erased of a person, in SQL that SQLite and PostgreSQL share, step by step.
+
+A step is a generator: it yields statements, is sent their rows, and is run in one transaction by its database's module. So
+the plan of an erasure (`memory/erasure.py`) is written once for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from memory.base import Identity
+from memory.key import decode_part
+from memory.people import Account, Person, Posted
+
+Result = TypeVar("Result")
+Rows = list[tuple[Any, ...]]
+Values = dict[str, int | str | None]
+
+BATCH = 200
+"""Messages, facts or other rows that one transaction erases at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A statement with parameters `:name`."""
+
+    sql: str
+    values: Values
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Fragments (scope_id, id) to take out of the index of recall; no rows come back."""
+
+    fragments: Sequence[tuple[int, int]]
+
+
+Step = Generator[Ask | Drop, Rows, Result]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """Where the databases differ. The rows of `message` and the other three are JSON texts, of tables named by a letter."""
+
+    message: str
+    item: str
+    fact: str
+    summary: str
+    no_steps: str  # the column of a message without steps
+    lock: str  # follows a SELECT whose rows are to stay as they are
+    touch: str | None  # tells caches that a scope has changed
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What one step has done; there may be more to do."""
+
+    counts: dict[str, int]
+    scopes: tuple[int, ...] = ()
+
+
+# --- reading ---
+
+
+def listed(*, after_id: int, limit: int) -> Step[tuple[Person, ...]]:
+    """Do what `Persons.listed` promises."""
+    sql = "SELECT id, created_ms, erased_ms FROM persons WHERE id > :after ORDER BY id LIMIT :limit"
+    rows = yield Ask(sql, {"after": after_id, "limit": limit})
+    found: list[Person] = []
+    for row in rows:
+        person = yield from _person(*row)
+        found.append(person)
+    return tuple(found)
+
+
+def find(person_id: int) -> Step[Person | None]:
+    """Do what `Persons.find` promises."""
+    rows = yield Ask("SELECT id, created_ms, erased_ms FROM persons WHERE id = :person", {"person": person_id})
+    return (yield from _person(*rows[0])) if rows else None
+
+
+def _person(person_id: int, created_ms: int, erased_ms: int | None) -> Step[Person]:
+    sql = "SELECT kind, tenant, account FROM identities WHERE person_id = :person ORDER BY kind, tenant, account"
+    rows = yield Ask(sql, {"person": person_id})
+    identities = tuple(
+        Identity(kind=decode_part(kind), tenant=decode_part(tenant) if tenant else "", account=decode_part(account))
+        for kind, tenant, account in rows
+    )
+    return Person(id=person_id, created_ms=created_ms, erased_ms=erased_ms, identities=identities)
+
+
+def accounts(person_id: int) -> Step[tuple[Account, ...]]:
+    """Do what `Persons.accounts` promises."""
+    rows = yield Ask('SELECT DISTINCT "user", channel FROM messages WHERE person_id = :person', {"person": person_id})
+    return tuple(sorted(Account(*row) for row in rows))
+
+
+def messages(dialect: Dialect, person_id: int, *, after: tuple[int, int], limit: int) -> Step[Rows]:
+    """Return the rows of `Persons.messages`."""
+    sql = f"""SELECT {dialect.message} FROM messages AS m
+      WHERE m.person_id = :person AND (m.scope_id, m.id) > (:scope, :id) ORDER BY m.scope_id, m.id LIMIT :limit"""
+    scope_id, id_ = after
+    return (yield Ask(sql, {"person": person_id, "scope": scope_id, "id": id_, "limit": limit}))
+
+
+def items(dialect: Dialect, person_id: int, *, after_id: int, limit: int) -> Step[Rows]:
+    """Return the rows of `Persons.items`."""
+    sql = f"SELECT {dialect.item} FROM profile_items AS p WHERE person_id = :person AND id > :after ORDER BY id LIMIT :limit"
+    return (yield Ask(sql, {"person": person_id, "after": after_id, "limit": limit}))
+
+
+def facts(dialect: Dialect, person_id: int, *, after_id: int, limit: int) -> Step[Rows]:
+    """Return the rows of `Persons.facts`."""
+    sql = f"SELECT {dialect.fact} FROM facts AS f WHERE person_id = :person AND id > :after ORDER BY id LIMIT :limit"
+    return (yield Ask(sql, {"person": person_id, "after": after_id, "limit": limit}))
+
+
+def summaries(dialect: Dialect, person_id: int, *, after_id: int, limit: int) -> Step[Rows]:
+    """Return the rows of `Persons.summaries`."""
+    sql = f"""SELECT {dialect.summary} FROM summaries AS s WHERE id > :after AND scope_id IN (
+        SELECT scope_id FROM messages WHERE person_id = :person AND chat_type = 'private') ORDER BY id LIMIT :limit"""
+    return (yield Ask(sql, {"person": person_id, "after": after_id, "limit": limit}))
+
+
+# --- erasing: each step is run again until it returns None ---
+
+
+def marked(person_id: int, *, now_ms: int) -> Step[bool]:
+    """Note that the person is being erased: nothing is stored for them from now on. False: there is no such person."""
+    sql = "UPDATE persons SET erased_ms = coalesce(erased_ms, :now) WHERE id = :person RETURNING 1"
+    return bool((yield Ask(sql, {"person": person_id, "now": now_ms})))
+
+
+_PERSONS = "scope_id = :scope AND person_id = :person AND id <= :upto"
+_PLACE = """SELECT coalesce(b.alias_of, b.id) FROM scopes AS a
+  JOIN scopes AS b ON b.channel = a.channel AND b.conversation = a.conversation AND b.chat_type = a.chat_type
+  WHERE a.id = :scope OR a.alias_of = :scope"""
+
+
+def said(dialect: Dialect, person_id: int, *, pseudonym: str, now_ms: int) -> Step[Batch | None]:
+    """Erase some of the person's messages, with what was made of them."""
+    sql = "SELECT scope_id, chat_type FROM messages WHERE person_id = :person ORDER BY scope_id LIMIT 1"
+    rows = yield Ask(sql, {"person": person_id})
+    if not rows:
+        return None
+    scope_id, chat_type = rows[0]
+    if chat_type == "private":
+        return (yield from _emptied(dialect, scope_id))
+    return (yield from _without_words(dialect, scope_id, person_id, pseudonym=pseudonym, now_ms=now_ms))
+
+
+def _without_words(
+    dialect: Dialect, scope_id: int, person_id: int, *, pseudonym: str, now_ms: int
+) -> Step[Batch | None]:
+    """Leave the places of some of the person's turns in a group."""
+    of: Values = {"scope": scope_id, "person": person_id}
+    sql = "SELECT id FROM messages WHERE scope_id = :scope AND person_id = :person ORDER BY id LIMIT :limit"
+    rows = yield Ask(sql + dialect.lock, of | {"limit": BATCH})
+    of["upto"] = rows[-1][0]
+    ids = f"SELECT id FROM messages WHERE {_PERSONS}"
+    counts: dict[str, int] = {}
+    for kind, statement in (
+        (
+            "ledgers",
+            f"DELETE FROM ledgers WHERE turn_id IN (SELECT turn_id FROM messages WHERE {_PERSONS}) RETURNING 1",
+        ),
+        (
+            "summaries",  # a later one was made from an earlier one: it may hold the same words
+            """DELETE FROM summaries WHERE scope_id = :scope AND EXISTS (SELECT 1 FROM messages AS m
+              WHERE m.scope_id = :scope AND m.person_id = :person AND m.id <= :upto AND m.session_id = summaries.session_id
+                AND m.id <= summaries.last_id) RETURNING 1""",
+        ),
+        ("message_versions", f"DELETE FROM message_versions WHERE scope_id = :scope AND id IN ({ids}) RETURNING 1"),
+        (
+            "scopes",
+            f"UPDATE scopes SET title = '', title_id = NULL WHERE id = :scope AND title_id IN ({ids}) RETURNING 1",
+        ),
+    ):
+        counts[kind] = len((yield Ask(statement, of)))
+    replied = f"SELECT platform_message_id FROM messages WHERE {_PERSONS} AND platform_message_id IS NOT NULL"
+    unquote = f"UPDATE messages SET quote = NULL WHERE quote IS NOT NULL AND scope_id IN ({_PLACE}) AND reply_to IN ({replied})"
+    quoting = yield Ask(f"{unquote} RETURNING scope_id", of)
+    counts["quotes"] = len(quoting)
+    blank = f"""UPDATE messages SET text = '', tokens = 0, quote = NULL, thinking = NULL, thinking_s = NULL,
+      steps = {dialect.no_steps}, speaker_name = '', "user" = :pseudonym, person_id = NULL, platform_message_id = NULL,
+      reply_to = NULL, deleted_ms = coalesce(deleted_ms, :now) WHERE {_PERSONS} RETURNING 1"""
+    counts["messages"] = len((yield Ask(blank, of | {"pseudonym": pseudonym, "now": now_ms})))
+    changed = {scope_id, *(row[0] for row in quoting)}
+    yield from _touched(dialect, changed)
+    return Batch(counts, tuple(changed))
+
+
+def private(dialect: Dialect, account: Account) -> Step[Batch | None]:
+    """Erase some of a private scope of the account's."""
+    sql = """SELECT id FROM scopes WHERE channel = :channel AND "user" = :user AND chat_type = 'private' LIMIT 1"""
+    rows = yield Ask(sql, _of(account))
+    return (yield from _emptied(dialect, rows[0][0])) if rows else None
+
+
+def _emptied(dialect: Dialect, scope_id: int) -> Step[Batch | None]:
+    """Delete some of a private scope's messages; behind the last of them the scope itself, with the rest."""
+    of: Values = {"scope": scope_id}
+    sql = "SELECT id FROM messages WHERE scope_id = :scope ORDER BY id LIMIT :limit"
+    rows = yield Ask(sql + dialect.lock, of | {"limit": BATCH})
+    counts: dict[str, int] = {}
+    if rows:
+        upto = of | {"upto": rows[-1][0]}
+        some = "scope_id = :scope AND id <= :upto"
+        turns = f"SELECT turn_id FROM messages WHERE {some}"
+        for kind, statement in (
+            ("ledgers", f"DELETE FROM ledgers WHERE turn_id IN ({turns}) RETURNING 1"),
+            ("message_versions", f"DELETE FROM message_versions WHERE {some} RETURNING 1"),
+            ("messages", f"DELETE FROM messages WHERE {some} RETURNING 1"),
+        ):
+            counts[kind] = len((yield Ask(statement, upto)))
+        return Batch(counts, (scope_id,))
+    sql = "SELECT scope_id, id FROM fragments WHERE scope_id = :scope LIMIT :limit"
+    if fragments := (yield Ask(sql, of | {"limit": BATCH})):
+        yield Drop([(row[0], row[1]) for row in fragments])
+        return Batch({"fragments": len(fragments)}, (scope_id,))
+    yield Ask("UPDATE scopes SET alias_of = NULL WHERE alias_of = :scope", of)
+    yield Ask(
+        "UPDATE scopes SET carry_scope_id = NULL, carry_last_id = NULL WHERE carry_scope_id = :scope AND id <> :scope",
+        of,
+    )
+    for kind in ("observed", "summaries", "facts", "learners", "sessions"):
+        counts[kind] = len((yield Ask(f"DELETE FROM {kind} WHERE scope_id = :scope RETURNING 1", of)))
+    counts["scopes"] = len((yield Ask("DELETE FROM scopes WHERE id = :scope RETURNING 1", of)))
+    return Batch(counts, (scope_id,))
+
+
+def in_groups(account: Account, *, pseudonym: str) -> Step[Batch | None]:
+    """Give the scopes that were the account's alone in groups another name."""
+    sql = """UPDATE scopes SET "user" = :pseudonym
+      WHERE channel = :channel AND "user" = :user AND chat_type = 'group' RETURNING id"""
+    rows = yield Ask(sql, _of(account) | {"pseudonym": pseudonym})
+    return Batch({"scopes": len(rows)}, tuple(row[0] for row in rows)) if rows else None
+
+
+def overheard(account: Account) -> Step[Batch | None]:
+    """Erase some of what the account was overheard saying."""
+    sql = """DELETE FROM observed WHERE (scope_id, id) IN (SELECT scope_id, id FROM observed
+      WHERE channel = :channel AND "user" = :user LIMIT :limit) RETURNING 1"""
+    rows = yield Ask(sql, _of(account) | {"limit": BATCH})
+    return Batch({"observed": len(rows)}) if rows else None
+
+
+def choices(account: Account) -> Step[Batch | None]:
+    """Erase the account's choices of agents."""
+    sql = 'DELETE FROM agent_choices WHERE channel = :channel AND "user" = :user RETURNING 1'
+    rows = yield Ask(sql, _of(account))
+    return Batch({"agent_choices": len(rows)}) if rows else None
+
+
+def quoted(dialect: Dialect, posted: Posted) -> Step[Batch | None]:
+    """Erase the quotes of one message of the person's that is not among the stored ones."""
+    place = """SELECT coalesce(alias_of, id) FROM scopes WHERE channel = :channel
+      AND (conversation = :conversation OR conversation = :shared)"""
+    sql = f"""UPDATE messages SET quote = NULL
+      WHERE quote IS NOT NULL AND scope_id IN ({place}) AND reply_to = :message RETURNING scope_id"""
+    room = posted.conversation.partition("/")[0]
+    of: Values = {"channel": posted.channel, "conversation": posted.conversation, "shared": f"{room}/*"}
+    rows = yield Ask(sql, of | {"message": posted.message_id})
+    scopes = {row[0] for row in rows}
+    yield from _touched(dialect, scopes)
+    return Batch({"quotes": len(rows)}, tuple(scopes)) if rows else None
+
+
+def recalled(person_id: int) -> Step[Batch | None]:
+    """Erase some of what recall finds of the person."""
+    of: Values = {"person": person_id}
+    rows = yield Ask("SELECT scope_id, id FROM fragments WHERE person_id = :person LIMIT :limit", of | {"limit": BATCH})
+    if rows:
+        yield Drop([(row[0], row[1]) for row in rows])
+        return Batch({"fragments": len(rows)})
+    rows = yield Ask("DELETE FROM corpora WHERE person_id = :person RETURNING 1", of)
+    return Batch({"corpora": len(rows)}) if rows else None
+
+
+def known(table: str, person_id: int) -> Step[Batch | None]:
+    """Erase some of the person's rows of a table that has an id and a person on every row."""
+    sql = f"DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE person_id = :person LIMIT :limit) RETURNING 1"
+    rows = yield Ask(sql, {"person": person_id, "limit": BATCH})
+    return Batch({table: len(rows)}) if rows else None
+
+
+def unlinked(person_id: int) -> Step[int]:
+    """Do what `Persons.unlink` promises. Names are counted as changed: whoever remembers persons asks again."""
+    sql = """DELETE FROM identities WHERE person_id = :person
+      AND person_id IN (SELECT id FROM persons WHERE erased_ms IS NOT NULL) RETURNING 1"""
+    rows = yield Ask(sql, {"person": person_id})
+    yield Ask("UPDATE meta SET value = value + 1 WHERE name = 'names'", {})
+    return len(rows)
+
+
+def _touched(dialect: Dialect, scopes: set[int]) -> Step[None]:
+    if dialect.touch is not None:
+        for scope_id in sorted(scopes):
+            yield Ask(dialect.touch, {"scope": scope_id})
+
+
+def _of(account: Account) -> Values:
+    return {"channel": account.channel, "user": account.user}

@@ -1,0 +1,102 @@
+"""Persons on any database: runs the shared steps (`person_steps.py`) in the transactions that the database gives."""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from memory.base import Fact, Message, ProfileItem, Summary
+from memory.erasure import nothing
+from memory.people import Account, Erased, Person, Posted
+from memory.stores import person_steps as steps
+from memory.stores.person_steps import Batch, Dialect, Step
+from memory.stores.rows import decoded_user
+
+Result = TypeVar("Result")
+
+_message = msgspec.json.Decoder(Message, strict=False).decode
+_item = msgspec.json.Decoder(ProfileItem, strict=False).decode
+_fact = msgspec.json.Decoder(Fact, strict=False).decode
+_summary = msgspec.json.Decoder(Summary, strict=False).decode
+
+
+class Run(Protocol):
+    """How a step gets its transaction."""
+
+    def __call__(self, step: Step[Result]) -> Awaitable[Result]: ...
+
+
+class StoredPersons:
+    """`memory.people.Persons` by the steps that `read` and `write` run; `settled` is awaited at the end of an erasure, for what
+    a database leaves behind."""
+
+    def __init__(self, dialect: Dialect, *, read: Run, write: Run, settled: Callable[[], Awaitable[None]]) -> None:
+        self._dialect = dialect
+        self._read = read
+        self._write = write
+        self._settled = settled
+
+    async def listed(self, *, after_id: int, limit: int) -> tuple[Person, ...]:
+        return await self._read(steps.listed(after_id=after_id, limit=limit))
+
+    async def find(self, person_id: int) -> Person | None:
+        return await self._read(steps.find(person_id))
+
+    async def accounts(self, person_id: int) -> tuple[Account, ...]:
+        return await self._read(steps.accounts(person_id))
+
+    async def messages(self, person_id: int, *, after: tuple[int, int], limit: int) -> tuple[Message, ...]:
+        rows = await self._read(steps.messages(self._dialect, person_id, after=after, limit=limit))
+        found = [_message(row) for (row,) in rows]
+        return tuple(msgspec.structs.replace(row, user=decoded_user(row.user)) for row in found)
+
+    async def items(self, person_id: int, *, after_id: int, limit: int) -> tuple[ProfileItem, ...]:
+        rows = await self._read(steps.items(self._dialect, person_id, after_id=after_id, limit=limit))
+        return tuple(_item(row) for (row,) in rows)
+
+    async def facts(self, person_id: int, *, after_id: int, limit: int) -> tuple[Fact, ...]:
+        rows = await self._read(steps.facts(self._dialect, person_id, after_id=after_id, limit=limit))
+        return tuple(_fact(row) for (row,) in rows)
+
+    async def summaries(self, person_id: int, *, after_id: int, limit: int) -> tuple[Summary, ...]:
+        rows = await self._read(steps.summaries(self._dialect, person_id, after_id=after_id, limit=limit))
+        return tuple(_summary(row) for (row,) in rows)
+
+    async def erase(
+        self, person_id: int, *, accounts: Sequence[Account], posted: Sequence[Posted], now_ms: int
+    ) -> Erased:
+        if not await self._write(steps.marked(person_id, now_ms=now_ms)):
+            return Erased(counts=nothing())
+        counts, scopes = Counter(nothing()), set[int]()
+        for step in self._plan(person_id, accounts, posted, now_ms=now_ms):
+            while (batch := await self._write(step())) is not None:
+                counts.update(batch.counts)
+                scopes.update(batch.scopes)
+        await self._settled()
+        return Erased(counts=dict(counts), scopes=tuple(sorted(scopes)))
+
+    def _plan(
+        self, person_id: int, accounts: Sequence[Account], posted: Sequence[Posted], *, now_ms: int
+    ) -> Iterable[Callable[[], Step[Batch | None]]]:
+        dialect, pseudonym = self._dialect, f"erased-{secrets.token_hex(8)}"
+        yield partial(steps.said, dialect, person_id, pseudonym=pseudonym, now_ms=now_ms)
+        for account in accounts:
+            yield partial(steps.private, dialect, account)
+            yield partial(steps.in_groups, account, pseudonym=pseudonym)
+            yield partial(steps.overheard, account)
+            yield partial(steps.choices, account)
+        for message in posted:
+            yield partial(steps.quoted, dialect, message)
+        yield partial(steps.recalled, person_id)
+        yield partial(steps.known, "facts", person_id)
+        yield partial(steps.known, "profile_items", person_id)
+
+    async def unlink(self, person_id: int) -> int:
+        unlinked = await self._write(steps.unlinked(person_id))
+        await self._settled()
+        return unlinked

@@ -1,0 +1,56 @@
+"""Persons on PostgreSQL: the shared steps (`person_steps.py`), each in a transaction."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TypeVar
+
+from memory.stores.person_steps import Dialect, Drop, Step
+from memory.stores.persons import StoredPersons
+from memory.stores.postgres_derived_sql import DROP_FRAGMENTS
+from memory.stores.postgres_pool import Database
+from memory.stores.postgres_statement import Statement, statement
+from memory.stores.postgres_turn import MESSAGE
+
+Result = TypeVar("Result")
+
+_DIALECT = Dialect(
+    message=MESSAGE,
+    item="to_json(p)",
+    fact="to_json(f)",
+    summary="to_json(s)",
+    no_steps="'[]'",
+    lock=" FOR UPDATE",  # what is being learned or summarised from them has to stand before it is looked for
+    touch="UPDATE scopes SET generation = generation + 1 WHERE id = :scope",
+)
+
+
+def postgres_persons(database: Database) -> StoredPersons:
+    """Return the persons of a database."""
+
+    async def run(step: Step[Result]) -> Result:
+        async with database.transaction() as transaction:
+            try:
+                asked = next(step)
+                while True:
+                    if isinstance(asked, Drop):
+                        scope_ids, ids = [list(column) for column in zip(*asked.fragments, strict=True)]
+                        await transaction.fetch(DROP_FRAGMENTS, {"scope_ids": scope_ids, "ids": ids})
+                        asked = step.send([])
+                    else:
+                        asked = step.send(await transaction.fetch(_statement(asked.sql), asked.values))
+            except StopIteration as done:
+                result: Result = done.value
+                return result
+
+    return StoredPersons(_DIALECT, read=run, write=run, settled=_nothing)
+
+
+@cache
+def _statement(sql: str) -> Statement:
+    return statement(re.sub(r":([a-z]+)", r"%(\1)s", sql))
+
+
+async def _nothing() -> None:
+    """The server cleans up after itself."""
