@@ -5,7 +5,7 @@ or told in plain words. Pure; the platform's own rendering measures, so that lim
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from markdown_it.tree import SyntaxTreeNode
 
@@ -26,15 +26,26 @@ def split(markdown: str, *, limit: int, measure: Measure) -> list[str]:
     Takes about ten calls of `measure` a piece, on texts of about the limit. A limit too small for a single character with
     its marks and escapes (below some 64) is passed rather than the character lost.
     """
+    return list(_pieces(markdown, limit, measure)) or [""]
+
+
+def beginning(markdown: str, *, limit: int, measure: Measure) -> str:
+    """Return the first piece of a reply that is still being made, closed. No more is read than can well stand in it (marks and
+    addresses are read and take no room), and no more of that split, however long the reply has become: this is asked every
+    few seconds."""
+    return next(_pieces(closed(markdown[: 3 * limit]), limit, measure), "")
+
+
+def _pieces(markdown: str, limit: int, measure: Measure) -> Iterator[str]:
     if measure(markdown) <= limit:
-        return [markdown]
-    row, pieces = blocks(markdown), list[str]()
+        yield markdown
+        return
+    row = blocks(markdown)
     while row:
         taken, row = packed(row, limit, measure)
         piece = written(taken)
         if piece.strip() and any(map(visible, taken)):
-            pieces.append(piece)
-    return pieces or [""]
+            yield piece
 
 
 def closed(markdown: str) -> str:

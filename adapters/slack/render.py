@@ -11,7 +11,8 @@ from collections import defaultdict
 from typing import Any
 
 from adapters.base import Quote
-from adapters.text import closed, plain, split
+from adapters.text import beginning as first_piece
+from adapters.text import plain, split
 
 PIECE_CHARS = 4_000
 """Characters of one message as Slack gets it: what is comfortable to read; far below the 12,000 a payload's Markdown may
@@ -31,13 +32,16 @@ _AUTOLINK = re.compile(r"(?<!\\)<(https?://[^\s<>|]+)>")
 
 def chunks(markdown: str) -> list[str]:
     """Split a reply into Markdown pieces, each of which fits one message, posted or edited."""
-    return split(markdown, limit=PIECE_CHARS, measure=lambda piece: len(block_text(piece)))
+    return split(markdown, limit=PIECE_CHARS, measure=_measure)
 
 
 def beginning(markdown: str) -> str:
-    """Return the first piece of a reply that is still being made. No more is read than can stand in it, however long the reply
-    has become: this is asked every few seconds."""
-    return chunks(closed(markdown[: 3 * PIECE_CHARS]))[0]
+    """Return the first piece of a reply that is still being made."""
+    return first_piece(markdown, limit=PIECE_CHARS, measure=_measure)
+
+
+def _measure(piece: str) -> int:
+    return len(block_text(piece))
 
 
 def message(piece: str, *, quoted: Quote | None = None) -> dict[str, Any]:

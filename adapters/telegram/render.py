@@ -17,7 +17,8 @@ from markdown_it.tree import SyntaxTreeNode
 
 from adapters.markdown import tree
 from adapters.telegram.marks import Kind, Mark, Rendered, silenced, units
-from adapters.text import closed, split
+from adapters.text import beginning as first_piece
+from adapters.text import split
 
 LIMIT = 4_096
 """UTF-16 units of one message's text, marks not counted."""
@@ -47,9 +48,8 @@ def chunks(markdown: str) -> list[str]:
 
 
 def beginning(markdown: str) -> str:
-    """Return the first piece of a reply that is still being made. No more is read than can stand in it, however long the reply
-    has become: this is asked every few seconds."""
-    return chunks(closed(markdown[: 3 * LIMIT]))[0]
+    """Return the first piece of a reply that is still being made."""
+    return first_piece(markdown, limit=LIMIT, measure=measure) or chunks(markdown[:LIMIT])[0]
 
 
 def measure(piece: str) -> int:

@@ -8,7 +8,7 @@ from types import FrameType
 
 import pytest
 
-from adapters.text import split
+from adapters.text import beginning, split
 
 
 def utf16_units(text: str) -> int:
@@ -85,6 +85,22 @@ class TestLengths:
 
         assert measured_twice <= 2.3 * measured <= 2.3 * 25 * 3_000
         assert twice <= 2.3 * once
+
+    def test_of_a_growing_answer_only_the_beginning_is_split(self) -> None:
+        """However long it has become; and it is what the finished answer's first piece will be, where that is no matter of
+        what comes later."""
+        text, read = "*字* 一句话。A sentence. " * 5_000, list[int]()
+
+        def measure(piece: str) -> int:
+            read.append(len(piece))
+            return len(piece)
+
+        first = beginning(text, limit=1_000, measure=measure)
+
+        assert split(text, limit=1_000, measure=len)[0] == first
+        assert sum(read) <= 3_000 + 6 * 1_000
+        assert "```\nx\n```" == beginning("```\nx", limit=100, measure=len)
+        assert "" == beginning("[a]: http://b", limit=5, measure=len)
 
 
 def worked(text: str) -> tuple[int, int]:
