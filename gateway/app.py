@@ -64,7 +64,6 @@ from gateway.rooms import Rooms
 from gateway.routing import decode, place_of
 from gateway.showing import Showing
 from gateway.talk import Talk
-from memory.base import Store
 from memory.derived import FullStore
 from memory.errors import StoreUnavailable
 from memory.ids import Ids, now_ms
@@ -160,7 +159,7 @@ async def open_storage(settings: Settings, *, ids: Ids) -> AsyncIterator[Storage
 
 
 @asynccontextmanager
-async def open_reading(settings: Settings) -> AsyncIterator[Store]:
+async def open_reading(settings: Settings) -> AsyncIterator[FullStore]:
     """Open the store to read beside a running gateway: no lock, no migration, no cache."""
     path = sqlite_path(settings.storage)
     timeout_s = settings.database.timeout_s

@@ -22,6 +22,7 @@ from gateway.metrics import Metrics
 from gateway.notices import notice
 from gateway.policy import policy_of
 from gateway.routing import Route, place_of
+from gateway.small_model import model_name
 from memory.base import Step
 from memory.ids import now_ms
 from memory.policy import Policy
@@ -80,7 +81,14 @@ class Asking:
     async def lent(self, agent: str, room: RoomSettings) -> AsyncIterator[Lent]:
         """Lend the agent, with the policy by which it is asked in the room. Raises KeyError: no such."""
         async with self._live.agent(agent) as made:
-            policy = policy_of(agent, made.settings, room, model=made.model, reports_lookups=made.agent.reports_lookups)
+            policy = policy_of(
+                agent,
+                made.settings,
+                room,
+                model=made.model,
+                reports_lookups=made.agent.reports_lookups,
+                summarised=room.memory.summary.enabled and model_name(room, agent, self._live.agents()) is not None,
+            )
             yield Lent(made=made, policy=policy)
 
     async def ask(self, turn: Running, head: Route, draft: Draft, *, lent: Lent, caller: Caller) -> bool:

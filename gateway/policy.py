@@ -8,8 +8,11 @@ from config.settings import AgentSettings
 from memory.policy import Policy
 
 
-def policy_of(name: str, agent: AgentSettings, room: RoomSettings, *, model: str, reports_lookups: bool) -> Policy:
-    """Return the policy of a turn. `model` is the model's name where one answers, "" otherwise; `name` the agent's."""
+def policy_of(
+    name: str, agent: AgentSettings, room: RoomSettings, *, model: str, reports_lookups: bool, summarised: bool
+) -> Policy:
+    """Return the policy of a turn. `model` is the model's name where one answers, "" otherwise; `name` the agent's;
+    `summarised`: there is a model that summarises here."""
     memory = room.memory
     return Policy(
         agent=name,
@@ -30,7 +33,9 @@ def policy_of(name: str, agent: AgentSettings, room: RoomSettings, *, model: str
         observed_tokens=memory.observed.tokens,
         profile_items=memory.profile.items,
         private_in_group=memory.profile.private_in_group,
+        fragments=memory.recall.fragments,
         recall_tokens=memory.recall_tokens,
+        summarised=summarised,
         down_weight=memory.down_weight,
         fillers=memory.fillers,
     )

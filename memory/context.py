@@ -7,7 +7,7 @@ then the window, then the message to answer. The array is strictly alternating, 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -20,6 +20,7 @@ from memory.text import distinct_names
 from memory.tokens import MESSAGE_OVERHEAD, Tokenizer
 from memory.window import OUT, Limits, Trimmed, trim
 
+_WIDEST = 2  # windows that a window may grow to, while older turns are in no summary or not learned from yet
 _FLOOR = 64  # tokens that the message to answer gets, whatever the role text takes
 
 SAME_TURN = "same_turn"
@@ -57,8 +58,9 @@ def assemble(inputs: Inputs) -> tuple[Context, Ledger]:
     ]
     system_tokens = sum(section.tokens for section in sections)
     hard = max(_FLOOR, limit - system_tokens)
+    uncovered = _uncovered(rows, loaded, frame)
     limits = Limits(
-        turns=policy.turns,
+        turns=max(policy.turns, min(_WIDEST * policy.turns, max(len(uncovered), frame.unlearned + 1))),
         keep_turns=policy.keep_turns,
         messages=policy.messages,
         tokens=min(policy.tokens, hard),
@@ -90,12 +92,30 @@ def assemble(inputs: Inputs) -> tuple[Context, Ledger]:
             for entry in entries
         ),
         failed=loaded.failed,
-        notes=inputs.notes + (("no room left by role and sections",) if limit - system_tokens < _FLOOR else ()),
+        notes=(*inputs.notes, *_notes(rows, trimmed, uncovered, frame, room=limit - system_tokens)),
         prompt_digest=prompt_digest(context),
         usage={},
         frame=frame,
     )
     return context, ledger
+
+
+def _uncovered(rows: Sequence[Message], loaded: Loaded, frame: Frame) -> set[int]:
+    """Return the turns that no summary covers, where talk that leaves the window gets into one."""
+    if not frame.summarised:
+        return set()
+    covered_id = loaded.summary.last_id if loaded.summary else 0
+    return {row.turn_id for row in rows if row.id > covered_id and row.role == "user" and not row.low_value}
+
+
+def _notes(rows: Sequence[Message], trimmed: Trimmed, uncovered: set[int], frame: Frame, *, room: int) -> Iterator[str]:
+    if room < _FLOOR:
+        yield "no room left by role and sections"
+    if frame.unlearned:
+        yield f"extraction pending: {frame.unlearned} turns"
+    shown = {row.turn_id for row, rule in zip(rows, trimmed.rules, strict=True) if rule not in OUT}
+    if lost := len(uncovered - shown):
+        yield f"summary pending: {lost} earlier turns are in neither window nor summary"
 
 
 def prompt_digest(context: Context) -> str:

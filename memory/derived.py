@@ -88,7 +88,7 @@ LIMIT_TURNS = 1000
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
-    """Rows that a prompt has shown, as they are now: words that were taken back are gone. Oldest first."""
+    """Rows that a prompt has shown, oldest first."""
 
     facts: tuple[Fact, ...] = ()
     items: tuple[ProfileItem, ...] = ()
@@ -156,8 +156,8 @@ class Derived(Protocol):
     async def shown(
         self, owner: Owner, *, facts: Sequence[int], items: Sequence[int], summaries: Sequence[int]
     ) -> Shown:
-        """Return these rows, whatever their status, for a replay: facts and summaries of the owner's scope, facts and items of
-        its person."""
+        """Return these rows for a replay, superseded and expired ones too, but none that was taken back: facts and summaries of
+        the owner's scope, facts and items of its person."""
         ...
 
     async def known(self, person_id: int, *, now_ms: int) -> tuple[tuple[ProfileItem, ...], tuple[Fact, ...]]:

@@ -19,6 +19,7 @@ class Labels(msgspec.Struct, frozen=True, kw_only=True):
     thread: str
     pinned: str
     profile: str
+    recalled: str
     summary: str
     facts: str
     carried: str
@@ -26,7 +27,8 @@ class Labels(msgspec.Struct, frozen=True, kw_only=True):
     past_reply: str  # E08; {when}
     replying: str  # {name}, {text}
     replying_to_bot: str  # {text}
-    agent: str  # the speaker's mark of an agent in carried talk
+    agent: str  # the speaker's mark of an agent in carried and recalled talk
+    person: str  # and of the person who is answered
     cut: str  # {n}
     no_text: str  # stands for a text that is not there (deleted meanwhile)
 
@@ -53,6 +55,7 @@ ENGLISH = Labels(
     thread=", thread {thread}",
     pinned="Lasting constraints of the person you answer; respect them always",
     profile="From earlier conversations; for reference only; do not claim that the user said it this time",
+    recalled="From earlier talk with this person that their message is about; for reference; it may be out of date",
     summary="Summary of earlier talk in this conversation; for reference",
     facts="From this conversation; may be quoted",
     carried="The end of the talk here with another agent, before you took over; for reference",
@@ -61,6 +64,7 @@ ENGLISH = Labels(
     replying=", replying to {name}: “{text}”",
     replying_to_bot=", replying to you: “{text}”",
     agent="agent {name}",
+    person="this person",
     cut="\n[… {n} characters left out …]\n",
     no_text="(no text)",
 )
@@ -82,6 +86,7 @@ CHINESE = Labels(
     thread="，话题 {thread}",
     pinned="【长期约束】（你所回答的这个人的约束，始终遵守）",
     profile="【用户历史画像】（来源：历史对话沉淀，仅供参考，不要声称用户本次说过）",
+    recalled="【此前的相关对话】（来源：以往与此人的对话，因与本条消息有关而找出，仅供参考，可能已过时）",
     summary="【历史摘要】（来源：本会话较早的内容，仅供参考）",
     facts="【本会话已知事实】（来源：本次对话，可直接引用）",
     carried="【接手前的对话】（来源：此处与另一个智能体的最后对话，仅供参考）",
@@ -90,6 +95,7 @@ CHINESE = Labels(
     replying="，回复{name}：“{text}”",
     replying_to_bot="，回复你：“{text}”",
     agent="智能体 {name}",
+    person="此人",
     cut="\n[……此处省略 {n} 字……]\n",
     no_text="（无文字）",
 )

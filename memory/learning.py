@@ -6,7 +6,9 @@ Whatever fails here never touches an answer. What was kept and what was refused,
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 import msgspec
 
@@ -20,7 +22,7 @@ from memory.merging import Merged, Rules, merge, same_value
 from memory.models import SmallModel
 from memory.rules.extract import propose
 from memory.slots import slot_of
-from memory.terms import term_ids, terms
+from memory.terms import message_terms, term_ids, terms
 
 logger = logging.getLogger(__name__)
 
@@ -95,21 +97,25 @@ def item_terms(item: ProfileItem, person_id: int) -> tuple[tuple[int, int], ...]
     """Return the terms by which a profile item is found: its words and its slot's, in both languages."""
     slot = slot_of(item.slot)
     words = f"{slot.english} {slot.chinese}".replace("{}", " ") if slot else ""
-    return _keyed(f"{item.text} {item.value} {words}", person_id)
+    return _keyed(terms(f"{item.text} {item.value} {words}"), person_id)
 
 
-def _keyed(text: str, person_id: int) -> tuple[tuple[int, int], ...]:
-    counts = terms(text)
+def _keyed(counts: Counter[str], person_id: int) -> tuple[tuple[int, int], ...]:
     return tuple(sorted(zip(term_ids(person_id, counts), counts.values(), strict=True)))
 
 
 def _fragments(material: Material, person_id: int) -> list[Fragment]:
     """Small talk and deleted messages are not worth finding."""
     return [
-        Fragment(scope_id=row.scope_id, id=row.id, terms=_keyed(row.text, person_id))
+        Fragment(scope_id=row.scope_id, id=row.id, terms=_keyed(_terms_of(row), person_id))
         for row in material.messages
         if row.deleted_ms is None and not row.low_value
     ]
+
+
+def _terms_of(row: Message) -> Counter[str]:
+    day = datetime.fromtimestamp(row.created_ms / 1000, UTC).date()
+    return message_terms(row.text, speaker=row.speaker_name, day=day)
 
 
 def _by_rules(said: Sequence[Message], material: Material) -> list[Candidate]:

@@ -33,6 +33,10 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     observed_tokens: int = 1_000
     profile_items: int = 3
     private_in_group: bool = False
-    recall_tokens: int = 2_000  # for profile, summary and facts together
+    fragments: int = 3  # earlier messages brought back at most, their neighbours apart
+    recall_tokens: int = 2_000  # for profile, recalled messages, summary and facts together
+    summarised: bool = (
+        False  # talk that leaves the window gets into a summary: until it has, the window reaches back to it
+    )
     down_weight: DownWeight = "auto"
     fillers: tuple[str, ...] = ()

@@ -10,13 +10,15 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from memory.base import Context, Ledger, LedgerEntry, Load, Loaded, Message, Owner, Store
+from memory.base import Context, Ledger, LedgerEntry, Load, Loaded, Message, Owner
 from memory.context import Inputs, assemble, names_in, prompt_digest
+from memory.derived import FullStore
 from memory.key import decode_part
 from memory.policy import Policy
 from memory.tokens import Tokenizer
 
 _TALK = ("window", "message", "carried")
+_CLAIMED = ("profile", "recalled")
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,7 +67,7 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     difference: tuple[str, ...]
 
 
-async def explained(store: Store, ledger: Ledger, policy: Policy | None, *, tokenizer: Tokenizer) -> Explanation:
+async def explained(store: FullStore, ledger: Ledger, policy: Policy | None, *, tokenizer: Tokenizer) -> Explanation:
     """Return the ledger with texts. `policy` None: its settings are not known, so the system block can't be shown."""
     loaded = await _reloaded(store, ledger, policy or Policy())
     context = None
@@ -95,7 +97,7 @@ async def explained(store: Store, ledger: Ledger, policy: Policy | None, *, toke
 
 
 async def replayed(
-    store: Store,
+    store: FullStore,
     ledger: Ledger,
     policy: Policy,
     was: Policy | None,
@@ -119,7 +121,7 @@ async def replayed(
     return Replay(context=context, ledger=now, identical=identical, difference=tuple(difference))
 
 
-async def _reloaded(store: Store, ledger: Ledger, policy: Policy) -> Loaded:
+async def _reloaded(store: FullStore, ledger: Ledger, policy: Policy) -> Loaded:
     """Fetch the rows the ledger names, and only those."""
     frame = ledger.frame
     owner = Owner(
@@ -139,27 +141,54 @@ async def _reloaded(store: Store, ledger: Ledger, policy: Policy) -> Loaded:
     if frame.carried_scope_id is not None:
         source = msgspec.structs.replace(owner, scope_id=frame.carried_scope_id)
         carried = await store.messages_by_id(source, talk["carried"])
+    observed = _ids(ledger, "observed")
     parts = Loaded()
-    ids = {section: _ids(ledger, section) for section in ("pinned", "profile", "summary", "facts", "observed")}
-    if any(ids.values()):
-        load = Load(owner=owner, now_ms=ledger.now_ms, page=1, observed=200, profile=200)
+    if observed:
+        load = Load(owner=owner, now_ms=ledger.now_ms, page=1, observed=200, profile=0)
         parts = await store.load(load, session_id=ledger.session_id)
+    shown = await store.derived.shown(
+        owner,
+        facts=_ids(ledger, "facts"),
+        items=_ids(ledger, "pinned") + _ids(ledger, "profile"),
+        summaries=_ids(ledger, "summary"),
+    )
+    items = {row.id: row for row in shown.items}
     return Loaded(
         session_id=ledger.session_id,
         appended=appended,
         window=window,
         carried=carried,
-        observed=tuple(row for row in parts.observed if row.id in ids["observed"]),
-        summary=parts.summary if parts.summary is not None and parts.summary.id in ids["summary"] else None,
-        facts=tuple(row for row in parts.facts if row.id in ids["facts"]),
-        pinned=tuple(row for row in parts.pinned if row.id in ids["pinned"]),
-        profile=tuple(row for row in parts.profile if row.id in ids["profile"]),
+        observed=tuple(row for row in parts.observed if row.id in observed),
+        summary=shown.summaries[0] if shown.summaries else None,
+        facts=shown.facts,
+        pinned=tuple(items[id_] for id_ in _ids(ledger, "pinned") if id_ in items),
+        # The last entry has the best claim.
+        profile=tuple(items[id_] for id_ in reversed(_ids(ledger, "profile")) if id_ in items),
+        recalled=await _recalled(store, ledger, owner),
+        claims={
+            entry.ids[-1]: entry.rule
+            for entry in ledger.entries
+            if entry.section in _CLAIMED and entry.verdict != "out"
+        },
         failed=ledger.failed,
     )
 
 
-def _ids(ledger: Ledger, section: str) -> set[int]:
-    return {id_ for entry in ledger.entries if entry.section == section for id_ in entry.ids}
+async def _recalled(store: FullStore, ledger: Ledger, owner: Owner) -> tuple[Message, ...]:
+    """Fetch earlier messages, of whatever scope of the person's they were."""
+    rows: list[Message] = []
+    for entry in ledger.entries:
+        if entry.section == "recalled":
+            scope_id, id_ = entry.ids
+            there = msgspec.structs.replace(owner, scope_id=scope_id)
+            found = await store.messages_by_id(there, [(id_, entry.version)])
+            rows += [row for row in found if row.person_id == owner.person_id and row.deleted_ms is None]
+    return tuple(rows)
+
+
+def _ids(ledger: Ledger, section: str) -> list[int]:
+    """Return the ids of a section's rows in their order."""
+    return [id_ for entry in ledger.entries if entry.section == section for id_ in entry.ids]
 
 
 def _inputs(ledger: Ledger, policy: Policy, loaded: Loaded, tokenizer: Tokenizer) -> Inputs:
@@ -182,6 +211,7 @@ class _Candidates:
     def __init__(self, loaded: Loaded) -> None:
         self._names = names_in(loaded)
         self._messages = {row.id: row for row in (*loaded.carried, *loaded.window, *loaded.appended)}
+        self._recalled = {row.id: row for row in loaded.recalled}
         self._texts = {
             **{("pinned", row.id): ("", row.text) for row in loaded.pinned},
             **{("profile", row.id): ("", row.text) for row in loaded.profile},
@@ -208,8 +238,10 @@ class _Candidates:
         if not entry.ids:
             return "system", "", ""
         row = self._messages.get(entry.ids[0]) if entry.section in _TALK else None
+        if entry.section == "recalled":
+            row = self._recalled.get(entry.ids[-1])
         if row is not None:
-            speaker = self._names[row.user] if row.role == "user" else decode_part(row.agent)
+            speaker = self._names.get(row.user, row.speaker_name) if row.role == "user" else decode_part(row.agent)
             return row.role, speaker, row.text
         speaker, text = self._texts.get((entry.section, entry.ids[0]), ("", ""))
         return "memory", speaker, text

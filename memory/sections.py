@@ -6,12 +6,14 @@ share is cut by rule, newest first in; pinned constraints never are. Pure.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from functools import lru_cache
 
 import msgspec
 
 from memory.base import LedgerEntry, Loaded, Verdict
+from memory.choosing import ALWAYS
 from memory.key import decode_part
 from memory.labels import Labels
 from memory.policy import Policy
@@ -20,6 +22,7 @@ from memory.tokens import Tokenizer
 
 _LEAST = 24  # tokens: an item cut shorter says nothing
 _ITEM_CHARS = 2_000
+_RECALLED_CHARS = 600
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,14 +94,16 @@ def memory_sections(
     tokenizer: Tokenizer,
 ) -> list[Section]:
     """Return all sections after the role, in the prompt's order. Session facts have the first claim on the recall share,
-    then profile items, then the summary."""
+    then profile items, the summary, recalled messages."""
     facts = _filled(_facts(loaded, labels, group=group), share.recall, tokenizer)
     left = share.recall - facts.tokens
     profile = _filled(_profile(loaded, labels, most=policy.profile_items), left, tokenizer)
-    summary = _filled(_summary(loaded, labels), left - profile.tokens, tokenizer)
+    left -= profile.tokens
+    summary = _filled(_summary(loaded, labels), left, tokenizer)
     return [
         _filled(_pinned(loaded, labels), None, tokenizer),
         profile,
+        _filled(_recalled(loaded, labels), left - summary.tokens, tokenizer),
         summary,
         facts,
         _filled(_carried(loaded, labels, names), share.carried, tokenizer),
@@ -112,6 +117,8 @@ class _Item(msgspec.Struct, frozen=True, kw_only=True):
     id: int
     text: str
     version: int = 1
+    rule: str = ""  # why it is there; "": the section's name says it
+    scope_id: int = 0  # where it stands, if that needs telling
 
 
 class _Source(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,8 +138,26 @@ def _pinned(loaded: Loaded, labels: Labels) -> _Source:
 
 
 def _profile(loaded: Loaded, labels: Labels, *, most: int) -> _Source:
-    items = [_Item(id=row.id, text=f"- {_line(row.text)}") for row in reversed(loaded.profile)]
-    return _Source(name="profile", label=labels.profile, items=items, most=most)
+    items = [
+        _Item(id=row.id, text=f"- {_line(row.text)}", rule=loaded.claims.get(row.id, ""))
+        for row in reversed(loaded.profile)
+    ]
+    always = sum(1 for item in items if item.rule == ALWAYS)
+    return _Source(name="profile", label=labels.profile, items=items, most=most + always)
+
+
+def _recalled(loaded: Loaded, labels: Labels) -> _Source:
+    """Each with its day; what the person said and what was replied, nothing of others."""
+    items = []
+    for row in loaded.recalled:
+        speaker = labels.person if row.role == "user" else labels.agent.format(name=_shown(row.agent))
+        day = time.strftime("%Y-%m-%d", time.gmtime(row.created_ms // 1000))
+        text = cut_middle(_line(row.text), _RECALLED_CHARS, count=len, marker=" […] ")
+        rule, version = loaded.claims.get(row.id, ""), row.version
+        items.append(
+            _Item(id=row.id, text=f"[{day}, {speaker}]: {text}", version=version, rule=rule, scope_id=row.scope_id)
+        )
+    return _Source(name="recalled", label=labels.recalled, items=items)
 
 
 def _summary(loaded: Loaded, labels: Labels) -> _Source:
@@ -188,7 +213,7 @@ def _filled(source: _Source, budget: int | None, tokenizer: Tokenizer) -> Sectio
     entries: list[LedgerEntry] = []
     out: str | None = None
     for position, item in enumerate(reversed(source.items)):
-        text, rule = item.text, source.name
+        text, rule = item.text, item.rule or source.name
         verdict: Verdict = "in"
         tokens = tokenizer.count(text) + 1
         if source.most is not None and position >= source.most:
@@ -213,4 +238,5 @@ def _filled(source: _Source, budget: int | None, tokenizer: Tokenizer) -> Sectio
 
 
 def _entry(section: str, item: _Item, verdict: Verdict, rule: str, tokens: int) -> LedgerEntry:
-    return LedgerEntry(section=section, ids=(item.id,), version=item.version, verdict=verdict, rule=rule, tokens=tokens)
+    ids = (item.scope_id, item.id) if item.scope_id else (item.id,)
+    return LedgerEntry(section=section, ids=ids, version=item.version, verdict=verdict, rule=rule, tokens=tokens)

@@ -12,7 +12,9 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from memory.base import AgentChange, Ledger, Load, Loaded, Message, Owner, SessionRule, Store
+from memory.base import AgentChange, Ledger, Load, Loaded, Message, Owner, SessionRule
+from memory.choosing import asked, chosen
+from memory.derived import FullStore
 from memory.errors import ScopeMoved, StoreUnavailable
 from memory.ids import now_ms, session_id
 from memory.key import ConversationKey, Scope
@@ -38,7 +40,7 @@ from memory.turn import (
 
 logger = logging.getLogger(__name__)
 
-_PERSONAL = ("pinned", "profile")
+_PERSONAL = ("pinned", "profile", "recalled")
 
 KEEP_OBSERVED = 200
 """Background messages kept for a scope: the most that a room may show, so that replays find what was shown."""
@@ -54,7 +56,7 @@ class Memory:
 
     def __init__(
         self,
-        store: Store,
+        store: FullStore,
         *,
         tokenizers: Tokenizers,
         clock: Callable[[], int] = now_ms,
@@ -78,11 +80,12 @@ class Memory:
         scope_id = await self._scope_id(turn.scope, agent_change=turn.agent_change)
         owner = owner_of(turn, scope_id)
         pending = await question_pending(self._store, owner, turn, now_ms=now)
+        query = asked([said.text for said in turn.messages], owner.person_id, now_ms=now)
         try:
             loaded = await self._store.append_and_load(
                 scope_id,
                 [said_row(said, turn.policy, pending=pending) for said in turn.messages],
-                load_of(owner, turn.policy, now_ms=now),
+                load_of(owner, turn.policy, now_ms=now, terms=tuple(query)),
                 turn_id=turn.turn_id,
                 session=SessionRule(fresh_id=session_id(), idle_ms=turn.policy.idle_ms, asked=turn.asked_session),
                 fence=turn.fence,
@@ -91,6 +94,7 @@ class Memory:
             self.names.forget()
             raise
         loaded = await filled(self._store, owner, loaded, turn.policy)
+        loaded = await chosen(self._store.derived, owner, loaded, turn.policy, query)
         tokenizer = self._tokenizers.pick(turn.policy.tokenizer, turn.policy.model)
         prepared = prepared_of(turn, inputs_of(turn, owner, loaded, now_ms=now, tokenizer=tokenizer))
         _log_load(owner, loaded, prepared.ledger, seconds=time.perf_counter() - started)
@@ -113,7 +117,7 @@ class Memory:
             return await filled(self._store, owner, await self._store.load(load_of(owner, policy, now_ms=now)), policy)
         except StoreUnavailable:
             logger.exception("memory could not be read", extra={"scope": str(scope)})
-            return Loaded(failed=("window", "observed", "summary", "facts", "pinned", "profile", "carried"))
+            return Loaded(failed=("window", "observed", "summary", "facts", "pinned", "profile", "recalled", "carried"))
 
     def shortened(self, prepared: Prepared) -> Prepared:
         """Return the turn with a prompt of half the length, after the model refused this one as too long; the ledger says so."""
@@ -147,15 +151,26 @@ class Memory:
         if all(getattr(policy, right) == getattr(inputs.policy, right) for right in rights):
             return loaded
         turn = msgspec.structs.replace(prepared.turn, policy=policy)
-        wish = Load(owner=owner_of(turn, inputs.scope_id), now_ms=inputs.now_ms, page=1)
+        owner = owner_of(turn, inputs.scope_id)
+        query = asked([said.text for said in turn.messages], owner.person_id, now_ms=inputs.now_ms)
+        wish = Load(owner=owner, now_ms=inputs.now_ms, page=1, terms=tuple(query))
         try:
-            other = await self._store.load(wish, session_id=loaded.session_id)
+            read = await self._store.load(wish, session_id=loaded.session_id)
+            read = msgspec.structs.replace(read, window=loaded.window, appended=loaded.appended)
+            other = await chosen(self._store.derived, owner, read, policy, query)
         except StoreUnavailable:
             logger.exception("profile could not be read", extra={"turn": inputs.turn_id})
             other = Loaded(failed=_PERSONAL)
         failed = (part for part in other.failed if part in _PERSONAL)
         kept = (part for part in loaded.failed if part not in _PERSONAL)
-        return msgspec.structs.replace(loaded, pinned=other.pinned, profile=other.profile, failed=(*kept, *failed))
+        return msgspec.structs.replace(
+            loaded,
+            pinned=other.pinned,
+            profile=other.profile,
+            recalled=other.recalled,
+            claims=other.claims,
+            failed=(*kept, *failed),
+        )
 
     async def append(self, prepared: Prepared, reply: Reply, *, fence: int, notes: Sequence[str] = ()) -> Message:
         """Store the reply and the turn's ledger, in one transaction, and return the reply as stored.

@@ -87,9 +87,9 @@ def page_size(policy: Policy) -> int:
     return min(policy.candidates, 2 * policy.turns + _SPARE)
 
 
-def load_of(owner: Owner, policy: Policy, *, now_ms: int) -> Load:
-    """Return the first read of a prompt."""
-    return Load(owner=owner, now_ms=now_ms, page=page_size(policy), observed=policy.observed_messages)
+def load_of(owner: Owner, policy: Policy, *, now_ms: int, terms: tuple[int, ...] = ()) -> Load:
+    """Return the first read of a prompt; `terms` are the question's."""
+    return Load(owner=owner, now_ms=now_ms, page=page_size(policy), observed=policy.observed_messages, terms=terms)
 
 
 def is_full(window: Sequence[Message], policy: Policy) -> bool:
@@ -163,6 +163,8 @@ def inputs_of(turn: TurnRequest, owner: Owner, loaded: Loaded, *, now_ms: int, t
         language=turn.language,
         reports_lookups=policy.reports_lookups,
         carried_scope_id=loaded.carried[0].scope_id if loaded.carried else None,
+        summarised=policy.summarised,
+        unlearned=loaded.unlearned,
     )
     return Inputs(
         turn_id=turn.turn_id,

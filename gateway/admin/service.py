@@ -23,7 +23,8 @@ from gateway.inbox.base import Inbox
 from gateway.intake import Intake
 from gateway.live import Live
 from gateway.policy import policy_of
-from memory.base import Ledger, Store
+from memory.base import Ledger
+from memory.derived import FullStore
 from memory.key import decode_part
 from memory.policy import Policy
 from memory.replay import Explanation, Replay
@@ -35,7 +36,7 @@ Section = TypeVar("Section", bound=BaseModel)
 class Admin:
     """Answers questions about stored turns."""
 
-    def __init__(self, *, memory: Memory, store: Store) -> None:
+    def __init__(self, *, memory: Memory, store: FullStore) -> None:
         self._memory = memory
         self._store = store
 
@@ -82,7 +83,15 @@ class Admin:
 def _policy(ledger: Ledger, agent: AgentSettings, room: RoomSettings) -> Policy:
     # A model of "" is an agent without one; otherwise a changed model name counts.
     model = agent.model if ledger.frame.model else ""
-    return policy_of(ledger.agent, agent, room, model=model, reports_lookups=ledger.frame.reports_lookups)
+    frame = ledger.frame
+    return policy_of(
+        ledger.agent,
+        agent,
+        room,
+        model=model,
+        reports_lookups=frame.reports_lookups,
+        summarised=frame.summarised and room.memory.summary.enabled,
+    )
 
 
 def changed(agent: AgentSettings, room: RoomSettings, changes: Sequence[str]) -> tuple[AgentSettings, RoomSettings]:

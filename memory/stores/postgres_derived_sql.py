@@ -158,8 +158,10 @@ ITEMS = statement(f"""SELECT json_agg(to_json(p) ORDER BY p.id) FROM profile_ite
   WHERE {_THEIRS} AND p.status = 'active'""")
 SHOWN = statement(f"""SELECT
   (SELECT json_agg(to_json(f) ORDER BY f.id) FROM facts f
-    WHERE f.id = ANY(%(facts)s::bigint[]) AND f.scope_id = %(scope_id)s AND f.person_id = %(person_id)s),
-  (SELECT json_agg(to_json(p) ORDER BY p.id) FROM profile_items p WHERE {_THEIRS}),
+    WHERE f.id = ANY(%(facts)s::bigint[]) AND f.scope_id = %(scope_id)s AND f.person_id = %(person_id)s
+      AND f.status <> 'retracted'),
+  (SELECT json_agg(to_json(p) ORDER BY p.id) FROM profile_items p
+    WHERE {_THEIRS} AND p.status <> 'retracted'),
   (SELECT json_agg(to_json(s) ORDER BY s.id) FROM summaries s
     WHERE s.id = ANY(%(summaries)s::bigint[]) AND s.scope_id = %(scope_id)s)""")
 FORGET_FACTS = statement("""WITH gone AS (UPDATE facts SET status = 'retracted', value = ''

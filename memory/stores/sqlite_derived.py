@@ -307,9 +307,11 @@ _NEAR = f"""SELECT {MESSAGES.select} FROM messages AS m WHERE m.scope_id = :scop
     AND (f.scope_id = :here OR :private) AND (f.chat_type = 'group' OR :private_too)) ORDER BY m.id"""
 _SHOWABLE_ITEM = f"""SELECT {PROFILE.select} FROM profile_items WHERE id = ? AND person_id = ? AND namespace = ?
   AND status = 'active' AND (chat_type = 'group' OR ?)"""
-_SHOWN_FACT = f"SELECT {FACTS.select} FROM facts WHERE id = ? AND scope_id = ? AND person_id = ?"
+_SHOWN_FACT = (
+    f"SELECT {FACTS.select} FROM facts WHERE id = ? AND scope_id = ? AND person_id = ? AND status <> 'retracted'"
+)
 _SHOWN_ITEM = f"""SELECT {PROFILE.select} FROM profile_items WHERE id = ? AND person_id = ? AND namespace = ?
-  AND (chat_type = 'group' OR ?)"""
+  AND status <> 'retracted' AND (chat_type = 'group' OR ?)"""
 _SHOWN_SUMMARY = f"SELECT {SUMMARIES.select} FROM summaries WHERE id = ? AND scope_id = ?"
 _KNOWN_ITEMS = f"SELECT {PROFILE.select} FROM profile_items WHERE person_id = ? AND status = 'active' ORDER BY id"
 _KNOWN_FACTS = (

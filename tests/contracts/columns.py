@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import psycopg
 import pytest
 
-from memory.base import Store
+from memory.derived import FullStore
 from memory.ids import Ids
 from memory.stores.postgres import PostgresStore
 from memory.stores.redis import RedisCache
@@ -22,7 +22,7 @@ from memory.stores.sqlite import SqliteStore
 class Column(Protocol):
     """One empty database of a test's own."""
 
-    def open(self, *, ids: Ids | None = None) -> AbstractAsyncContextManager[Store]:
+    def open(self, *, ids: Ids | None = None) -> AbstractAsyncContextManager[FullStore]:
         """Open a store on the database, migrated; called again, another one beside it, as a second instance would be."""
         ...
 
@@ -36,7 +36,7 @@ class SqliteColumn:
         self.path = folder / "clew.db"
         self.write_turn = asyncio.Lock()
 
-    def open(self, *, ids: Ids | None = None) -> AbstractAsyncContextManager[Store]:
+    def open(self, *, ids: Ids | None = None) -> AbstractAsyncContextManager[FullStore]:
         return SqliteStore(self.path, ids=ids or Ids(1), write_turn=self.write_turn, timeout_s=5)
 
     async def sql(self, statement: str) -> list[tuple[Any, ...]]:
@@ -55,7 +55,7 @@ class PostgresColumn:
     def __init__(self, url: str) -> None:
         self.url = url
 
-    def open(self, *, ids: Ids | None = None) -> AbstractAsyncContextManager[Store]:
+    def open(self, *, ids: Ids | None = None) -> AbstractAsyncContextManager[FullStore]:
         return PostgresStore(self.url, ids=ids or Ids(1), pool_size=4, timeout_s=5)
 
     async def sql(self, statement: str) -> list[tuple[Any, ...]]:
@@ -72,7 +72,7 @@ class RedisColumn(PostgresColumn):
         self.redis_url = redis_url
 
     @asynccontextmanager
-    async def open(self, *, ids: Ids | None = None) -> AsyncIterator[Store]:
+    async def open(self, *, ids: Ids | None = None) -> AsyncIterator[FullStore]:
         async with (
             super().open(ids=ids) as store,
             RedisCache(store, self.redis_url, ttl_s=60, timeout_s=5, worth=0) as cache,

@@ -561,11 +561,13 @@ class ShownContract:
         """A replay is exact after a fact was corrected and a summary replaced (C13)."""
         scope, me = await opened(store), await person(store)
         await store.put_facts([fact(11, scope.id, person_id=me, status="superseded"), fact(12, scope.id, person_id=me)])
-        await store.put_profile([item(21, person_id=me, status="superseded"), item(22, person_id=me)])
+        await store.put_profile(
+            [item(21, person_id=me, status="superseded"), item(22, person_id=me, status="retracted")]
+        )
         await store.put_summary(summary(31, scope.id))
         await store.put_summary(summary(32, scope.id))
 
-        shown = await store.derived.shown(owner(scope.id, person_id=me), facts=[12, 11], items=[21], summaries=[31])
+        shown = await store.derived.shown(owner(scope.id, person_id=me), facts=[12, 11], items=[21, 22], summaries=[31])
 
         assert ([11, 12], [21], [31]) == (
             [row.id for row in shown.facts],

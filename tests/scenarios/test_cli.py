@@ -41,6 +41,7 @@ channels:
       saved: {agent: dead, fallback: default}
       lab: {agent: other, memory: {window: {turns: 3}}, threads: {t1: {busy: queue}}}
   page: {kind: console}
+memory: {model: none}
 """
 
 

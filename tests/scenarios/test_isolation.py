@@ -27,6 +27,7 @@ channels: {HOOK}
     limits: {{per_minute: 1000}}
     rooms: {{apart: {{scope: speaker}}, joined: {{scope: room}}}}
   choice: {{kind: webhook, secrets: ["${{HOOK}}"], agents: [default, other]}}
+memory: {{model: none, facts: {{enabled: false}}}}  # short-term memory alone: what a person is known by goes along, by design
 """
 
 CANARY = itertools.count(1)

@@ -15,7 +15,7 @@ from tests.scenarios.platforms import words
 from tests.scenarios.stage import Stage, stage, talk, users
 from tests.scenarios.world import Hook, Prompt, gateway, model_server, write_config
 
-AGENT = 'agents: {default: {kind: openai, base_url: "MODEL", model: stub}}'
+AGENT = 'memory: {model: none}\nagents: {default: {kind: openai, base_url: "MODEL", model: stub}}'
 LOST = "I can't tell what you mean."
 
 

@@ -8,8 +8,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from memory.base import Message
+from memory.derived import Derived
 from memory.ids import Ids
 from memory.key import ConversationKey, Scope, scope_of
+from memory.learning import give_up
 from memory.policy import Policy
 from memory.service import Memory
 from memory.tokens import Tokenizers
@@ -33,8 +35,9 @@ class Clock:
 class Talk:
     """One memory and its clock; turns, events and platform ids number themselves."""
 
-    def __init__(self, memory: Memory, clock: Clock, tokenizers: Tokenizers) -> None:
+    def __init__(self, memory: Memory, derived: Derived, clock: Clock, tokenizers: Tokenizers) -> None:
         self.memory = memory
+        self.derived = derived
         self.clock = clock
         self.tokenizers = tokenizers
         self._numbers = itertools.count(1)
@@ -60,8 +63,11 @@ class Talk:
         return await self.memory.load_and_append(self.turn(*texts, **fields))
 
     async def answer(self, prepared: Prepared, text: str, **fields: Any) -> Message:
-        """Store the reply."""
-        return await self.memory.append(prepared, Reply(text=text, **fields), fence=1)
+        """Store the reply. Nothing is learned from the turn: what is tested here is what was said."""
+        stored = await self.memory.append(prepared, Reply(text=text, **fields), fence=1)
+        for due in await self.derived.claim(owner="test", now_ms=self.clock.now, lease_ms=0, limit=1000):
+            await give_up(self.derived, due.ledger)
+        return stored
 
     async def say(self, text: str, reply: str, **fields: Any) -> Prepared:
         """Have a whole turn."""
@@ -90,7 +96,7 @@ async def remembering(column: Column, *, instance: int = 1) -> AsyncIterator[Tal
     """Open a memory on the column's database; called again, a second instance beside it."""
     clock, tokenizers = Clock(), Tokenizers()
     async with column.open(ids=Ids(instance, clock)) as store:
-        yield Talk(Memory(store, tokenizers=tokenizers, clock=clock), clock, tokenizers)
+        yield Talk(Memory(store, tokenizers=tokenizers, clock=clock), store.derived, clock, tokenizers)
 
 
 def texts(prepared: Prepared) -> list[str]:

@@ -220,7 +220,7 @@ class TestMemorySections:
             ("facts", "order: 8821"),
         ] == [(entry.section, entry.text) for entry in explanation.entries if entry.role == "memory"]
         assert same.identical
-        assert "profile 62: in (profile, 4 tokens) -> no longer kept" in other.difference
+        assert "profile 62: in (recent, 4 tokens) -> no longer kept" in other.difference
 
 
 async def _remember(store: Store, scope_id: int, session_id: str, person_id: int) -> None:

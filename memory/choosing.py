@@ -1,0 +1,120 @@
+"""Chooses what of a person's memory a question is about: profile items and earlier messages, by the words they share.
+
+Between the load and the prompt; the ranking is `memory/recall.py`'s. What was chosen is in the ledger with its reason, so that
+a replay needs no second search.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import islice
+
+import msgspec
+
+from memory.base import Hit, Loaded, Message, Owner, ProfileItem
+from memory.derived import Derived
+from memory.errors import StoreUnavailable
+from memory.policy import Policy
+from memory.ranking import Ranked
+from memory.recall import query_of, recalled, wanted
+
+logger = logging.getLogger(__name__)
+
+ALWAYS = "always"  # how to call the person: needed in every answer
+WORDS = "words"  # shares words with the question
+BESIDE = "beside"  # stands next to a message that does
+RECENT = "recent"  # nothing better is known: the newest ones
+MOST_TERMS = 48
+"""Terms of a question that are looked up; of a longer one the first."""
+
+_ALWAYS_SLOTS = frozenset({"name", "address_as"})
+
+Query = Mapping[int, float]
+"""The question's terms in the person's index, and their weights."""
+
+
+def asked(texts: Sequence[str], person_id: int | None, *, now_ms: int) -> Query:
+    """Return the query of what was just said; nobody has an index."""
+    if person_id is None:
+        return {}
+    today = datetime.fromtimestamp(now_ms / 1000, UTC).date()
+    return dict(islice(query_of("\n".join(texts), person_id, today=today).items(), MOST_TERMS))
+
+
+async def chosen(derived: Derived, owner: Owner, loaded: Loaded, policy: Policy, query: Query) -> Loaded:
+    """Return what was loaded, with the profile in the order of its claims and with the earlier messages that fit.
+
+    What can't be read is logged and named in `failed`; the rest stands."""
+    if owner.person_id is None:
+        return loaded
+    failed = loaded.failed
+    fetched: tuple[Message, ...] = ()
+    hits = fitting(loaded, policy, query)
+    try:
+        fetched = await _fetched(derived, owner, loaded, policy, query, hits)
+        loaded = await _with_older_items(derived, owner, loaded)
+    except StoreUnavailable:
+        logger.exception("earlier talk could not be read", extra={"scope": owner.scope_id})
+        failed = (*failed, "recalled")
+    ranked = recalled(query, hits, loaded.corpus, fetched, k=len(hits) + len(fetched)) if hits else []
+    rows, claims = _messages(ranked, fetched, hits, most=policy.fragments)
+    profile, of_items = claimed(loaded.profile, ranked)
+    return msgspec.structs.replace(loaded, profile=profile, recalled=rows, claims=claims | of_items, failed=failed)
+
+
+def fitting(loaded: Loaded, policy: Policy, query: Query) -> list[Hit]:
+    """Return the hits that say enough, without the messages that the window shows anyway. Pure.
+
+    Of a message one shared word of many says little: at least two, or half of the question's, must be shared."""
+    shown = _in_window(loaded, policy)
+    return [
+        hit
+        for hit in loaded.hits
+        if not hit.scope_id or (hit.id not in shown and (len(hit.terms) >= 2 or 2 * len(hit.terms) >= len(query)))
+    ]
+
+
+def _in_window(loaded: Loaded, policy: Policy) -> set[int]:
+    newest = list(dict.fromkeys(row.turn_id for row in reversed(loaded.window)))[: policy.turns]
+    return {row.id for row in loaded.window if row.turn_id in newest} | {row.id for row in loaded.appended}
+
+
+async def _fetched(
+    derived: Derived, owner: Owner, loaded: Loaded, policy: Policy, query: Query, hits: Sequence[Hit]
+) -> tuple[Message, ...]:
+    keys = wanted(query, hits, loaded.corpus) if policy.fragments else []
+    if not keys:
+        return ()
+    shown = _in_window(loaded, policy)
+    return tuple(row for row in await derived.fragments(owner, keys) if row.id not in shown)
+
+
+async def _with_older_items(derived: Derived, owner: Owner, loaded: Loaded) -> Loaded:
+    """Add the items that were found and are older than those that were loaded."""
+    known = {row.id for row in (*loaded.profile, *loaded.pinned)}
+    missing = [hit.id for hit in loaded.hits if not hit.scope_id and hit.id not in known]
+    if not missing:
+        return loaded
+    older = [row for row in await derived.items(owner, missing) if not row.pinned]
+    return msgspec.structs.replace(loaded, profile=(*loaded.profile, *older))
+
+
+def _messages(
+    ranked: Sequence[Ranked], fetched: Sequence[Message], hits: Sequence[Hit], *, most: int
+) -> tuple[tuple[Message, ...], dict[int, str]]:
+    """Return the best messages, oldest first, and why each is there. Pure."""
+    best = [(one.scope_id, one.id) for one in ranked if one.scope_id][:most]
+    named = {(hit.scope_id, hit.id) for hit in hits}
+    rows = tuple(row for row in fetched if (row.scope_id, row.id) in best)
+    return rows, {row.id: WORDS if (row.scope_id, row.id) in named else BESIDE for row in rows}
+
+
+def claimed(profile: Sequence[ProfileItem], ranked: Sequence[Ranked]) -> tuple[tuple[ProfileItem, ...], dict[int, str]]:
+    """Return profile items, the best claim first, and each one's claim. Pure."""
+    scores = {one.id: one.score for one in ranked if not one.scope_id}
+    claims = {row.id: ALWAYS if row.slot in _ALWAYS_SLOTS else WORDS if row.id in scores else RECENT for row in profile}
+    order = (ALWAYS, WORDS, RECENT)
+    best = sorted(profile, key=lambda row: (order.index(claims[row.id]), -scores.get(row.id, 0.0), -row.id))
+    return tuple(best), claims
