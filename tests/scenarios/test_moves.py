@@ -193,7 +193,7 @@ async def test_an_instance_that_has_not_heard_of_the_move(tmp_path: Path, postgr
         one.play(echo)
         moved = await move(one, "old", "new")
         turns = [await there.say(f"t{n}", f"there {n}", sender=f"s{n}") for n in range(3)]
-        turns += [await here.say(f"h{n}", f"here {n}", sender=f"s{n}") for n in range(3)]
+        turns += [await here.say(f"h{n}", f"here {n}", sender=f"h{n}") for n in range(3)]
         ended = await there.ended(*turns)
         told = [*one.gateway.log, *second.log]
 
