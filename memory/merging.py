@@ -6,11 +6,14 @@ value (mem0ai/mem0#5867, getzep/graphiti#1728). The same again is nothing new, w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
-from memory.base import Fact, Ledger, Message, ProfileItem
+from memory.bar import supported
+from memory.base import Fact, Ledger, ProfileItem
 from memory.candidates import Candidate
 from memory.derived import Material
 from memory.folding import folded
@@ -45,12 +48,41 @@ def merge(believed: Sequence[Candidate], material: Material, ledger: Ledger, rul
 
 
 def same_value(one: str, other: str) -> bool:
-    """Say whether two values are one: case, width, punctuation and white space do not count."""
+    """Say whether two values are one: case, width, white space and punctuation do not count, but for signs that change what is
+    meant (4.5 is not 45, C is not C++)."""
     return _plain(one) == _plain(other)
 
 
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_SIGNS = re.compile(r"(?<=\d)[^\w\s](?=\d)|(?<=\w)[+#]+|(?<!\w)-(?=\d)")
+_PLURAL = re.compile(r"(?<=[a-z]{3})s(?![^\W_])")
+
+
 def _plain(value: str) -> str:
-    return "".join(char for char in folded(value).casefold() if char.isalnum())
+    text = _THOUSANDS.sub("", folded(value).casefold())
+    signs = {at for match in _SIGNS.finditer(text) for at in range(*match.span())}
+    return "".join(char for at, char in enumerate(text) if unicodedata.category(char)[0] in "LMN" or at in signs)
+
+
+def _near(one: str, other: str) -> bool:
+    """Say whether two values of a slot with many are one: an English plural does not count either. Among single values it
+    does, or "not Adam, it is Adams" would be lost."""
+    return same_value(*(_PLURAL.sub("", folded(value).casefold()) for value in (one, other)))
+
+
+def _named(value: str, known: Collection[str], slot: Slot, *, confirmed: Collection[str]) -> set[str]:
+    """Return which of the known values a retraction means. `confirmed` is what the same message says instead.
+
+    No value: all. Else what is called so exactly; a hard constraint goes by nothing less (D16: "nuts" are no peanuts), others
+    also by whole words of it. The one value of a single slot is meant however it is called ("my order number")."""
+    if not _plain(value):
+        return set(known)
+    exact = {one for one in known if _near(one, value)}
+    if exact or slot.life == "pinned":
+        return exact
+    if slot.single:
+        return {one for one in known if not any(same_value(one, said) for said in confirmed)}
+    return {one for one in known if supported(value, one) or supported(one, value)}
 
 
 class _Merging:
@@ -77,9 +109,9 @@ class _Merging:
         for candidate in believed:
             slot = slot_of(candidate.slot)
             if slot is not None:
-                rule = self._set(candidate, slot) if candidate.op == "set" else self._retract(candidate, slot)
+                rule = self._set(candidate, slot) if candidate.op == "set" else self._retract(candidate, slot, believed)
                 kept.append((candidate, rule))
-        self._note_service(believed)
+        self._note_service([one for one in believed if one.slot in _SERVICE_SLOTS])
         return Merged(
             facts=tuple(self._new_facts),
             items=tuple(self._new_items),
@@ -90,53 +122,50 @@ class _Merging:
     def _set(self, candidate: Candidate, slot: Slot) -> str:
         known_facts = [row for row in self._facts_now() if row.slot == slot.name]
         known_items = [row for row in self._items_now() if row.slot == slot.name]
-        new_fact = not any(same_value(row.value, candidate.value) for row in known_facts)
+        same = same_value if slot.single else _near
+        new_fact = not any(same(row.value, candidate.value) for row in known_facts)
         if new_fact:
             if slot.single:
                 self._end_facts(known_facts, "superseded")
             self._new_facts.append(self._fact(candidate, slot))
         if slot.life == "session":
             return f"fact_{slot.name}" if new_fact else "known_already"
-        new_item = not any(same_value(row.value or row.text, candidate.value) for row in known_items)
+        new_item = not any(same(row.value or row.text, candidate.value) for row in known_items)
         if new_item:
             if slot.single:
                 self._end_items(known_items, "superseded")
-            self._new_items.append(self._item(slot, candidate.value, (candidate.source_id,)))
+            self._new_items.append(self._item(slot, candidate.value, candidate.source_id))
         return f"{'pinned' if slot.life == 'pinned' else 'profile'}_{slot.name}" if new_item else "known_already"
 
-    def _retract(self, candidate: Candidate, slot: Slot) -> str:
-        def meant(value: str) -> bool:
-            plain = _plain(candidate.value)
-            return not plain or slot.single or plain in _plain(value) or _plain(value) in plain
+    def _retract(self, candidate: Candidate, slot: Slot, believed: Sequence[Candidate]) -> str:
+        facts = [row for row in self._facts_now() if row.slot == slot.name]
+        items = [row for row in self._items_now() if row.slot == slot.name]
+        beside = [one for one in believed if (one.slot, one.source_id) == (slot.name, candidate.source_id)]
+        confirmed = [one.value for one in beside if one.op == "set"]
+        values = {row.value for row in facts} | {row.value or row.text for row in items}
+        named = _named(candidate.value, values, slot, confirmed=confirmed)
+        self._end_facts([row for row in facts if row.value in named], "retracted")
+        self._end_items([row for row in items if (row.value or row.text) in named], "retracted")
+        return f"retracted_{slot.name}" if named else "nothing_to_retract"
 
-        facts = [row for row in self._facts_now() if row.slot == slot.name and meant(row.value)]
-        items = [row for row in self._items_now() if row.slot == slot.name and meant(row.value or row.text)]
-        self._end_facts(facts, "retracted")
-        self._end_items(items, "retracted")
-        return f"retracted_{slot.name}" if facts or items else "nothing_to_retract"
-
-    def _note_service(self, believed: Sequence[Candidate]) -> None:
+    def _note_service(self, said: Sequence[Candidate]) -> None:
         """Keep what was asked for in this session as a service event, so that the next session knows it (B21, B60): one item,
-        that grows with the session's request, product and order."""
-        if not any(one.op == "set" and one.slot in _SERVICE_SLOTS for one in believed):
+        that changes with the session's request, product and order. `said` is what the turn says of them."""
+        if not said:
             return
         facts = {row.slot: row for row in self._facts_now() if row.slot in _SERVICE_SLOTS}
-        if "request" not in facts:
-            return
-        sources = tuple(sorted({id_ for row in facts.values() for id_ in row.source_ids}))
+        sources = _sources(facts.values()) | {one.source_id for one in said if one.op == "set"}
+        own = sources | _sources(row for row in self._facts if row.slot in _SERVICE_SLOTS)
+        here = (row for row in self._items_now() if (row.slot, row.scope_id) == ("service", self._ledger.scope_id))
+        earlier = [row for row in here if not own.isdisjoint(row.source_ids)]
         words = ", ".join(facts[slot].value for slot in ("product", "order") if slot in facts)
-        value = f"{facts['request'].value} ({words})" if words else facts["request"].value
-        earlier = [
-            row
-            for row in self._items_now()
-            if row.slot == "service"
-            and row.scope_id == self._ledger.scope_id
-            and not set(sources).isdisjoint(row.source_ids)
-        ]
-        if any(same_value(row.value, value) for row in earlier):
+        request = facts["request"].value if "request" in facts else ""
+        value = f"{request} ({words})" if words else request
+        if request and any(same_value(row.value, value) for row in earlier):
             return
-        self._end_items(earlier, "superseded")
-        self._new_items.append(self._item(_SERVICE, value, sources))
+        self._end_items(earlier, "retracted" if any(one.op == "retract" for one in said) else "superseded")
+        if request:
+            self._new_items.append(self._item(_SERVICE, value, said[-1].source_id, sources=sources))
 
     def _facts_now(self) -> list[Fact]:
         ended = {*self._ended["superseded_facts"], *self._ended["retracted_facts"]}
@@ -170,8 +199,9 @@ class _Merging:
             expires_ms=said.created_ms + self._rules.facts_ttl_ms,
         )
 
-    def _item(self, slot: Slot, value: str, source_ids: tuple[int, ...]) -> ProfileItem:
-        said = self._latest(source_ids)
+    def _item(self, slot: Slot, value: str, said_id: int, *, sources: Collection[int] = ()) -> ProfileItem:
+        """Return the item that the message `said_id` has brought, made from it alone unless more `sources` are named."""
+        said = self._said[said_id]
         sentence = slot.chinese if self._rules.language == "zh" else slot.english
         return ProfileItem(
             id=0,
@@ -182,7 +212,7 @@ class _Merging:
             text=sentence.format(value),
             pinned=slot.life == "pinned",
             chat_type=said.chat_type,
-            source_ids=source_ids,
+            source_ids=tuple(sorted(sources or (said_id,))),
             status="active",
             valid_from_ms=said.created_ms,
             valid_to_ms=None,
@@ -190,8 +220,9 @@ class _Merging:
             value=value,
         )
 
-    def _latest(self, source_ids: tuple[int, ...]) -> Message:
-        return self._said[max(id_ for id_ in source_ids if id_ in self._said)]
+
+def _sources(facts: Iterable[Fact]) -> set[int]:
+    return {id_ for row in facts for id_ in row.source_ids}
 
 
 _SERVICE = slot_of("service") or Slot(
