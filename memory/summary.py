@@ -51,10 +51,15 @@ SYSTEM: Final = {
 }
 
 _ERROR_LIKE = re.compile(
-    r"^\W*(?:error\b|exception\b|traceback\b|http(?:/| )?\d|\d{3} |\{\s*[\"']?error|<(?:!doctype|html)|i(?:'m| am) sorry|sorry,"
-    r"|i (?:can(?:'|no)t|am unable)|as an ai\b|抱歉|对不起|很遗憾|无法(?:完成|生成|提供)|作为(?:一个|一名)?(?:ai|人工智能)|错误)",
+    r"^\W*(?:(?:an? |the )?(?:\w+ ){0,2}(?:error|exception)(?:\s*[:：]|\s+\d{3}\b|\s+occurred|\W*$)|traceback\b"
+    r"|http\S*\s+[45]\d\d\b|[45]\d\d (?:bad|unauthori[sz]ed|forbidden|not found|request|too many|internal|service|gateway)"
+    r"|(?:the )?(?:request|connection) (?:timed out|failed|refused)|\{\s*[\"']?error|<(?:!doctype|html)"
+    r"|i(?:'m| am) sorry|sorry,|i (?:can(?:'|no)t|am unable)|as an ai\b|抱歉|对不起|很遗憾|无法(?:完成|生成|提供)"
+    r"|作为(?:一个|一名)?(?:ai|人工智能)|错误(?:[:：]|\W*$)|(?:发生|出现)了?\w{0,4}(?:错误|异常)"
+    r"|(?:请求|连接|网络|服务器?)\w{0,4}(?:失败|错误|超时|异常)\W*$)",
     re.I,
 )
+"""What services and models say in a summary's place. A summary may well be about errors: "Error E11 of the printer: open"."""
 
 
 class Summarising(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,7 +93,7 @@ async def summarise(
         if not _due(covered.turns, covered.tokens, rules, begun=stored > 0):
             return stored
         after_id = covered.summary.last_id if covered.summary else 0
-        rows = await derived.stretch(scope_id, session_id, after_id=after_id, limit=STRETCH)
+        rows = await _next(derived, scope_id, session_id, after_id)
         part = chunk(rows, turns_after=covered.turns, keep=max(1, rules.keep_turns // 2))
         if not part:
             return stored
@@ -119,22 +124,41 @@ def _due(turns: int, tokens: int, rules: Summarising, *, begun: bool) -> bool:
     return turns >= rules.start_turns or (tokens >= rules.start_tokens and turns > rules.keep_turns // 2)
 
 
-def chunk(rows: Sequence[Message], *, turns_after: int, keep: int) -> tuple[Message, ...]:
-    """Return the whole turns, oldest first, that go into the next question: those before the newest `keep`, as far as one
-    question holds them, but one at least. `turns_after` counts all turns that no summary covers yet. Pure."""
-    order = list(dict.fromkeys(row.turn_id for row in rows))
-    taken: list[Message] = []
-    spent = 0
-    for turn_id in order[: max(0, turns_after - keep)]:
-        turn = [row for row in rows if row.turn_id == turn_id]
-        cost = sum(min(row.tokens, _MESSAGE_CHARS) for row in turn)
-        if taken and spent + cost > QUESTION_TOKENS:
+async def _next(derived: Derived, scope_id: int, session_id: str, after_id: int) -> tuple[Message, ...]:
+    """Read what comes after a message, past so many deleted ones that one look shows little else."""
+    rows = await derived.stretch(scope_id, session_id, after_id=after_id, limit=STRETCH)
+    while len(rows) == STRETCH:
+        told = _told(rows)
+        silent = next((at for at, row in enumerate(rows) if row.turn_id in told), STRETCH)
+        if not silent:
             break
-        if len(rows) == STRETCH and turn_id == order[-1] and taken:
-            break  # its end may not have been read
-        taken += turn
+        rows = await derived.stretch(scope_id, session_id, after_id=rows[silent - 1].id, limit=STRETCH)
+    return rows
+
+
+def _told(rows: Sequence[Message]) -> set[int]:
+    """Return the turns that can be told. A deleted question takes its reply along."""
+    return {row.turn_id for row in rows if row.role == "user" and row.deleted_ms is None}
+
+
+def chunk(rows: Sequence[Message], *, turns_after: int, keep: int) -> tuple[Message, ...]:
+    """Return the whole turns, oldest first, that go into the next question: those before the newest `keep` that can be told, as
+    far as one question holds them, but one at least. `turns_after` counts all turns that no summary covers yet: `rows`, at
+    most `STRETCH`, may be the first of them only. Pure."""
+    told = _told(rows)
+    order = list(dict.fromkeys(row.turn_id for row in rows if row.turn_id in told))
+    most = len(order) - keep
+    if len(rows) == STRETCH:  # the end of its last turn may not have been read
+        most = min(turns_after - keep, len(order) - 1 or 1)
+    end = spent = 0
+    for turn_id in order[: max(0, most)]:
+        turn = [at for at, row in enumerate(rows) if row.turn_id == turn_id]
+        cost = sum(min(rows[at].tokens, _MESSAGE_CHARS) for at in turn)
+        if end and spent + cost > QUESTION_TOKENS:
+            break
+        end = max(end, turn[-1] + 1)
         spent += cost
-    return tuple(taken)
+    return tuple(rows[:end])
 
 
 def coverage(summary: Summary | None, part: Sequence[Message]) -> str:
@@ -147,9 +171,9 @@ def question(summary: Summary | None, part: Sequence[Message], rules: Summarisin
     """Return the system text and the prompt. Pure."""
     names = distinct_names([(row.user, row.speaker_name) for row in part if row.role == "user"])
     lines = [f"<summary>{enclosed(summary.text)}</summary>"] if summary else []
-    heard = {row.turn_id for row in part if row.role == "user" and row.deleted_ms is None}
+    told = _told(part)
     for row in part:
-        if row.turn_id in heard and row.deleted_ms is None and row.text.strip():
+        if row.turn_id in told and row.deleted_ms is None and row.text.strip():
             speaker = "assistant" if row.role == "assistant" else names[row.user] if rules.group else "person"
             text = without_citations(row.text) if row.role == "assistant" else row.text
             shown = cut_middle(enclosed(text), _MESSAGE_CHARS, count=len, marker=" […] ")
