@@ -545,7 +545,7 @@ class Store(Protocol):
     async def ledger(self, turn_id: int) -> Ledger | None: ...
 
     async def person(self, identity: Identity, *, now_ms: int) -> int:
-        """Return the identity's person, created on first sight; safe against concurrent callers."""
+        """Return the identity's person, created on first sight, and anew after an erasure; safe against concurrent callers."""
         ...
 
     async def choose_agent(self, key: ConversationKey, agent: str | None, *, now_ms: int) -> None:

@@ -77,11 +77,15 @@ class Persons(Protocol):
         """Return up to `limit` summaries of private talks with the person behind `after_id`."""
         ...
 
+    async def begin(self, person_id: int, *, now_ms: int) -> bool:
+        """Begin the person's erasure: from now on nothing is stored for them, an append raises `memory.errors.PersonErased`, and
+        what their accounts say makes a new person. False: there is no such person."""
+        ...
+
     async def erase(
         self, person_id: int, *, accounts: Sequence[Account], posted: Sequence[Posted], now_ms: int
     ) -> Erased:
-        """Take away all that is stored of the person but for their identities (`unlink`); from the first moment on nothing is
-        stored for them any more: an append raises `memory.errors.PersonErased`.
+        """Take away all that is stored of the person but for their identities (`unlink`), from `begin` on.
 
         Private talks go altogether. In groups the place of what they said, and of what answered it, stays, without words,
         names and account. `posted` are further messages of theirs, or in reply to them, whose quotes go too. May break off
@@ -89,6 +93,6 @@ class Persons(Protocol):
         ...
 
     async def unlink(self, person_id: int) -> int:
-        """Let the person's accounts be nobody's, as the last act: what they say from now on makes a new person. Return how
-        many they were. Only of a person whose erasure has begun."""
+        """Forget the accounts of a person whose erasure has begun, as the last act: by them what is left could be found again.
+        Return how many they were."""
         ...

@@ -15,6 +15,7 @@ from psycopg import AsyncConnection, Error
 from psycopg_pool import AsyncConnectionPool
 
 from gateway.errors import StoreBusy
+from gateway.inbox import postgres_erasing as erasing
 from gateway.inbox import postgres_events as events
 from gateway.inbox import postgres_moves as moves
 from gateway.inbox import postgres_outbox as outbox
@@ -22,6 +23,7 @@ from gateway.inbox import postgres_subjects as subject_events
 from gateway.inbox.base import Accepted, Announcement, Chunk, Claim, Event, NewEvent, Outcome, Redirect, Reply, Stats
 from gateway.inbox.batch import RETRY_AFTER_S, GroupCommit
 from gateway.inbox.changes import Changes
+from gateway.inbox.erasable import Emptied, Mend, Page
 from gateway.inbox.postgres_accept import Arrival, accept
 from gateway.inbox.postgres_events import Connection, Finish, Release, Show, Start
 from gateway.inbox.postgres_member import Member, how_to_connect
@@ -46,7 +48,7 @@ _PASSING = frozenset({"08", "25", "40", "53", "55", "57", "58"})
 
 
 class PostgresInbox:
-    """Implements `Inbox` and `Outbox`; `async with` opens and closes it. Leaving hands all held lanes to the others."""
+    """Implements `Inbox`, `Outbox` and `Erasable`; `async with` opens and closes it. Leaving hands all held lanes to others."""
 
     def __init__(
         self, dsn: str, *, pool_size: int, timeout_s: float, lease_s: float, poll_s: float, accept_max: int
@@ -234,6 +236,27 @@ class PostgresInbox:
 
     async def dead(self, chunk: Chunk, *, error: str, now_ms: int) -> None:
         await self._settle(Settlement(chunk=chunk, state="dead", error=error, now_ms=now_ms))
+
+    # --- a person's end
+
+    async def spoken(self, channel: str, speaker: str, *, after_id: int, limit: int) -> Page:
+        async with self._connection() as db:
+            return await erasing.spoken(db, channel, speaker, after_id=after_id, limit=limit)
+
+    async def posted(self, turn_ids: Sequence[int]) -> list[tuple[int, str]]:
+        async with self._connection() as db:
+            return await erasing.posted(db, turn_ids)
+
+    async def erase(self, event_ids: Sequence[int], outcome: Outcome, *, now_ms: int) -> Emptied:
+        async with self._connection() as db:
+            emptied, unbegun = await erasing.erase(db, event_ids, outcome, now_ms=now_ms)
+        self._member.backlog -= unbegun
+        self._changed()
+        return emptied
+
+    async def mend(self, channel: str, mend: Mend, *, after_id: int, limit: int) -> Page:
+        async with self._connection() as db:
+            return await erasing.mend(db, channel, mend, after_id=after_id, limit=limit)
 
     # --- batches
 

@@ -43,7 +43,7 @@ async def move_chunks(db: Connection, channel: str, redirect: Redirect) -> None:
             for queue, address in await cursor.fetchall()
             if (target := redirect(address)) is not None
         ]
-        free = await _locked(db, {name for queue, _, to, _ in targets for name in (queue, to)})
+        free = await locked(db, {name for queue, _, to, _ in targets for name in (queue, to)})
         for queue, address, to, new_address in targets:
             if {queue, to} <= free:
                 await db.execute(
@@ -51,7 +51,7 @@ async def move_chunks(db: Connection, channel: str, redirect: Redirect) -> None:
                     f" WHERE queue = %s AND address = %b AND {LIVE}",
                     (to, new_address, queue, address),
                 )
-        await _due_again(db, sorted(free))
+        await due_again(db, sorted(free))
 
 
 async def drop_chunks(
@@ -62,7 +62,7 @@ async def drop_chunks(
     async with db.transaction():
         cursor = await db.execute(_PLACES, (channel,))
         places = [(queue, address) for queue, address in await cursor.fetchall() if gone(address)]
-        free = await _locked(db, {queue for queue, _ in places})
+        free = await locked(db, {queue for queue, _ in places})
         for queue, address in places:
             if queue in free:
                 dropped = await db.execute(
@@ -74,11 +74,11 @@ async def drop_chunks(
         ended = sorted(turns)
         outcomes = [outcome_text(undeliverable(error)) for _ in ended]
         await db.execute(END_TURNS, {"over": ended, "outcomes": outcomes})
-        await _due_again(db, sorted(free))
+        await due_again(db, sorted(free))
     return ended
 
 
-async def _locked(db: Connection, queues: set[str]) -> set[str]:
+async def locked(db: Connection, queues: set[str]) -> set[str]:
     """Lock the queues' rows, made where they are missing; return those that nobody sends from."""
     names = sorted(queues, key=str.encode)
     await db.execute(
@@ -95,7 +95,8 @@ async def _locked(db: Connection, queues: set[str]) -> set[str]:
     return {queue for (queue,) in await cursor.fetchall()}
 
 
-async def _due_again(db: Connection, queues: list[str]) -> None:
+async def due_again(db: Connection, queues: list[str]) -> None:
+    """Let each queue be due when its head is; one in which nothing waits any more goes. Their rows are locked."""
     head = f"(SELECT due_ms FROM outbox_chunks c WHERE c.queue = q.queue AND c.{LIVE} ORDER BY id LIMIT 1)"
     await db.execute(f"DELETE FROM outbox_queues q WHERE queue = ANY(%s::text[]) AND {head} IS NULL", (queues,))
     await db.execute(f"UPDATE outbox_queues q SET due_ms = {head} WHERE queue = ANY(%s::text[])", (queues,))

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import TypeVar
 
 from gateway.errors import LeaseLost, StoreBusy
+from gateway.inbox import sqlite_erasing as erasing
 from gateway.inbox import sqlite_events as events
 from gateway.inbox import sqlite_moves as moves
 from gateway.inbox import sqlite_outbox as outbox
@@ -33,6 +34,7 @@ from gateway.inbox.base import (
 )
 from gateway.inbox.batch import RETRY_AFTER_S
 from gateway.inbox.changes import Changes
+from gateway.inbox.erasable import Emptied, Mend, Page
 from gateway.inbox.local import LocalLanes
 from gateway.inbox.rows import Settlement, dedupe_digests
 from gateway.inbox.sqlite_file import SqliteFile
@@ -41,7 +43,7 @@ T = TypeVar("T")
 
 
 class SqliteInbox:
-    """Implements `Inbox` and `Outbox`; `async with` opens and closes it. One process per file (`StoreLock` sees to it)."""
+    """Implements `Inbox`, `Outbox` and `Erasable`; `async with` opens and closes it. One process per file (see `StoreLock`)."""
 
     def __init__(
         self,
@@ -227,6 +229,25 @@ class SqliteInbox:
 
     async def dead(self, chunk: Chunk, *, error: str, now_ms: int) -> None:
         await self._settle(Settlement(chunk=chunk, state="dead", error=error, now_ms=now_ms))
+
+    async def spoken(self, channel: str, speaker: str, *, after_id: int, limit: int) -> Page:
+        return self._file.read(lambda db: erasing.spoken(db, channel, speaker, after_id=after_id, limit=limit))
+
+    async def posted(self, turn_ids: Sequence[int]) -> list[tuple[int, str]]:
+        return self._file.read(lambda db: erasing.posted(db, turn_ids))
+
+    async def erase(self, event_ids: Sequence[int], outcome: Outcome, *, now_ms: int) -> Emptied:
+        def erased(result: tuple[Emptied, list[tuple[int, str]]]) -> None:
+            for event_id, lane in result[1]:
+                self._lanes.ended([event_id], lane=lane)
+            self._changes.ring()
+
+        async with self._taking:
+            emptied, _ = await self._file.write(lambda db: erasing.erase(db, event_ids, outcome, now_ms=now_ms), erased)
+        return emptied
+
+    async def mend(self, channel: str, mend: Mend, *, after_id: int, limit: int) -> Page:
+        return await self._file.write(lambda db: erasing.mend(db, channel, mend, after_id=after_id, limit=limit))
 
     async def _settle(self, how: Settlement) -> bool:
         return await self._file.write(

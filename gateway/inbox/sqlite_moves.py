@@ -39,7 +39,7 @@ def move_chunks(db: sqlite3.Connection, channel: str, redirect: Redirect) -> Non
             (to, target.address, queue, address),
         )
         for name in (queue, to):
-            _due_again(db, name)
+            due_again(db, name)
 
 
 def drop_chunks(
@@ -57,7 +57,7 @@ def drop_chunks(
             (reason, now_ms, queue, address),
         )
         turns.update(turn_id for (turn_id,) in dropped.fetchall())
-        _due_again(db, queue)
+        due_again(db, queue)
     for turn_id in turns:
         db.execute(
             f"UPDATE inbox_events SET state = 'dead', outcome = :outcome WHERE state = 'replied' AND {TURN}",
@@ -66,7 +66,8 @@ def drop_chunks(
     return sorted(turns)
 
 
-def _due_again(db: sqlite3.Connection, queue: str) -> None:
+def due_again(db: sqlite3.Connection, queue: str) -> None:
+    """Let a queue be due when its head is; one in which nothing waits any more goes."""
     head = db.execute(
         f"SELECT due_ms FROM outbox_chunks WHERE queue = ? AND {LIVE} ORDER BY id LIMIT 1", (queue,)
     ).fetchone()

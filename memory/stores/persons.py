@@ -67,10 +67,13 @@ class StoredPersons:
         rows = await self._read(steps.summaries(self._dialect, person_id, after_id=after_id, limit=limit))
         return tuple(_summary(row) for (row,) in rows)
 
+    async def begin(self, person_id: int, *, now_ms: int) -> bool:
+        return await self._write(steps.marked(person_id, now_ms=now_ms))
+
     async def erase(
         self, person_id: int, *, accounts: Sequence[Account], posted: Sequence[Posted], now_ms: int
     ) -> Erased:
-        if not await self._write(steps.marked(person_id, now_ms=now_ms)):
+        if not await self.begin(person_id, now_ms=now_ms):
             return Erased(counts=nothing())
         counts, scopes = Counter(nothing()), set[int]()
         for step in self._plan(person_id, accounts, posted, now_ms=now_ms):

@@ -208,12 +208,13 @@ PURGE_LEDGERS = statement("""WITH gone AS (
     ORDER BY created_ms LIMIT %(limit)s FOR UPDATE SKIP LOCKED) RETURNING 1)
 SELECT count(*) FROM gone""")
 
-PERSON = statement(
-    "SELECT person_id FROM identities WHERE kind = %(kind)s AND tenant = %(tenant)s AND account = %(account)s"
-)
+PERSON = statement("""SELECT i.person_id FROM identities i JOIN persons p ON p.id = i.person_id
+  WHERE i.kind = %(kind)s AND i.tenant = %(tenant)s AND i.account = %(account)s AND p.erased_ms IS NULL""")
+# An account whose person is being erased is a new person's.
 CREATE_PERSON = statement("""WITH fresh AS (
-  INSERT INTO identities (kind, tenant, account, person_id) VALUES (%(kind)s, %(tenant)s, %(account)s, %(id)s)
-  ON CONFLICT DO NOTHING RETURNING person_id)
+  INSERT INTO identities AS i (kind, tenant, account, person_id) VALUES (%(kind)s, %(tenant)s, %(account)s, %(id)s)
+  ON CONFLICT (kind, tenant, account) DO UPDATE SET person_id = excluded.person_id
+    WHERE EXISTS (SELECT FROM persons p WHERE p.id = i.person_id AND p.erased_ms IS NOT NULL) RETURNING person_id)
 INSERT INTO persons (id, created_ms) SELECT person_id, %(now_ms)s FROM fresh""")
 
 PUT_REVISION = statement("""INSERT INTO revisions (revision, created_ms, document) VALUES (%(revision)s, %(now_ms)s, %(document)s)

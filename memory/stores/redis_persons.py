@@ -20,6 +20,7 @@ class ForgettingPersons:
         self.items = persons.items
         self.facts = persons.facts
         self.summaries = persons.summaries
+        self.begin = persons.begin
         self.unlink = persons.unlink
 
     async def erase(

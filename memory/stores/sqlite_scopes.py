@@ -63,9 +63,10 @@ _ANSWERED = f"""SELECT EXISTS (SELECT 1 FROM scopes AS named
       ORDER BY id DESC LIMIT {ANSWERED_REACH}) AS said
     WHERE role = 'assistant' AND (? IS NULL OR said.conversation = ?)))"""
 
-_FIND_PERSON = "SELECT person_id FROM identities WHERE kind = ? AND tenant = ? AND account = ?"
+_FIND_PERSON = """SELECT person_id FROM identities JOIN persons ON id = person_id
+  WHERE kind = ? AND tenant = ? AND account = ? AND erased_ms IS NULL"""
 _NEW_PERSON = "INSERT INTO persons (id, created_ms) VALUES (?, ?)"
-_NEW_IDENTITY = "INSERT INTO identities (kind, tenant, account, person_id) VALUES (?, ?, ?, ?)"
+_NEW_IDENTITY = "INSERT OR REPLACE INTO identities (kind, tenant, account, person_id) VALUES (?, ?, ?, ?)"  # an erased one's
 
 
 def _place(scope: Scope) -> tuple[str, str, str, str, str]:

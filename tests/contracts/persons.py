@@ -201,6 +201,7 @@ class ErasureContract:
         assert (1, 0) == (await store.persons.unlink(me), await store.persons.unlink(me))
         assert Erased(counts=nothing()) == await erase(store, me)
         assert Erased(counts=nothing()) == await erase(store, 404)
+        assert not await store.persons.begin(404, now_ms=NOW)
 
     async def test_late_work_writes_nothing(self, store: FullStore) -> None:
         """A turn, and what is learned from one, that end after the erasure bring nothing back (redis/agent-memory-server#184)."""
@@ -227,12 +228,12 @@ class ErasureContract:
 
     async def test_who_comes_again_is_a_new_person_with_nothing(self, store: FullStore) -> None:
         me, you = await a_life(store)
-        await erase(store, me)
-
-        assert me == await somebody(store, ME)
-        assert 1 == await store.persons.unlink(me)
+        assert await store.persons.begin(me, now_ms=NOW)
         again = await somebody(store, ME)
+        await erase(store, me)
+        await store.persons.unlink(me)
 
+        assert again == await somebody(store, ME)
         assert again not in (me, you)
         assert ((), ()) == await store.derived.known(again, now_ms=NOW)
         shared = await opened(store, room="g1", chat_type="group")

@@ -11,6 +11,7 @@ from tests.contracts.inbox import AcceptContract, LaneContract
 from tests.contracts.moves import LaneMoveContract, RedirectContract
 from tests.contracts.outbox import OutboxContract
 from tests.contracts.pacing import PacingContract
+from tests.contracts.queue_erasing import EraseContract
 from tests.contracts.queue_failures import CrashContract, PurgeContract
 from tests.contracts.queues import URLS, Queues, open_queues
 from tests.contracts.subjects import SiblingContract, SubjectContract, WithdrawContract
@@ -77,3 +78,7 @@ class TestCrash(CrashContract):
 
 class TestPurge(PurgeContract):
     """Retention."""
+
+
+class TestErase(EraseContract):
+    """A person's end."""
