@@ -14,6 +14,7 @@ from typing import Protocol
 import msgspec
 
 from memory.base import Fact, Ledger, Message, Owner, ProfileItem, Store, Summary
+from memory.forgetting import Forgetting
 from memory.people import Persons
 
 
@@ -27,9 +28,10 @@ class Due(msgspec.Struct, frozen=True, kw_only=True):
 class Material(msgspec.Struct, frozen=True, kw_only=True):
     """What there is to learn from in a turn, at one moment, and what is known already.
 
-    `messages` are the turn's, oldest first, deleted ones with empty text; `before` the assistant's last message before them
-    in the session. `facts` and `items` are the speaker's own live ones, oldest first: those of the session, and those of the
-    owner's namespace wherever they were said. A person who was erased, or is unknown, has nothing: `person_id` is None then.
+    `messages` are the turn's, oldest first, withheld ones (`memory/forgetting.py`) as if deleted, these with empty text;
+    `before` the assistant's last message before them in the session. `facts` and `items` are the speaker's own live ones,
+    oldest first: those of the session, and those of the owner's namespace wherever they were said. A person who was erased, or
+    is unknown, has nothing: `person_id` is None then.
     """
 
     person_id: int | None
@@ -127,20 +129,22 @@ class Derived(Protocol):
 
     async def settle(self, learned: Learned) -> bool:
         """Write what was learned, and that the turn is due no more, in one transaction. False, and nothing is written: the turn
-        is not due any more (somebody else did it), one of its messages has another version, or the person was erased."""
+        is not due any more (somebody else did it), one of its messages has another version or is withheld, or the person
+        was erased."""
         ...
 
     async def covered(self, scope_id: int, session_id: str) -> Covered: ...
 
     async def stretch(self, scope_id: int, session_id: str, *, after_id: int, limit: int) -> tuple[Message, ...]:
-        """Return up to `limit` messages of the session after `after_id`, oldest first, deleted ones with empty text."""
+        """Return up to `limit` messages of the session after `after_id`, oldest first, withheld ones as if deleted, these with
+        empty text."""
         ...
 
     async def put_summary(
         self, summary: Summary, *, replaces: int | None, versions: Sequence[tuple[int, int]], owner: str, now_ms: int
     ) -> bool:
         """Store a new summary. False, and nothing is written: `owner` does not hold the scope, its newest one is not `replaces`,
-        or one of the newly covered messages (`versions`) was edited or deleted meanwhile."""
+        or one of the newly covered messages (`versions`) was edited, deleted or withheld meanwhile."""
         ...
 
     async def fragments(self, owner: Owner, wanted: Sequence[tuple[int, int]]) -> tuple[Message, ...]:
@@ -171,10 +175,13 @@ class Derived(Protocol):
 
 
 class FullStore(Store, Protocol):
-    """A store with its derived rows, and what is stored of persons as a whole."""
+    """A store with its derived rows, what people forget of them, and what is stored of persons as a whole."""
 
     @property
     def derived(self) -> Derived: ...
+
+    @property
+    def forgetting(self) -> Forgetting: ...
 
     @property
     def persons(self) -> Persons: ...

@@ -21,6 +21,7 @@ KINDS = {
     "ledgers": "of the person's turns: deleted",
     "learners": "of private talk: deleted",
     "agent_choices": "deleted, by account",
+    "listings": "deleted",
     "identities": "deleted, last: then the accounts are nobody's",
     "persons": "stays as a tombstone, a number with the time, against work that comes late (redis/agent-memory-server#184)",
 }
@@ -30,6 +31,7 @@ NOTHING_PERSONAL = {
     "memory_schema": "the migrations applied",
     "meta": "numbers about the whole store",
     "moved_rooms": "groups' ids",
+    "withheld": "messages' ids",
     "revisions": "settings, which are the operator's",
     "heartbeat": "one counter",
 }

@@ -286,6 +286,12 @@ def known(table: str, person_id: int) -> Step[Batch | None]:
     return Batch({table: len(rows)}) if rows else None
 
 
+def listings(person_id: int) -> Step[Batch | None]:
+    """Erase what the person was last shown of themselves (`memory/forgetting.py`)."""
+    rows = yield Ask("DELETE FROM listings WHERE person_id = :person RETURNING 1", {"person": person_id})
+    return Batch({"listings": len(rows)}) if rows else None
+
+
 def unlinked(person_id: int) -> Step[int]:
     """Do what `Persons.unlink` promises. Names are counted as changed: whoever remembers persons asks again."""
     sql = """DELETE FROM identities WHERE person_id = :person

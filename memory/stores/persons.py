@@ -98,6 +98,7 @@ class StoredPersons:
         yield partial(steps.recalled, person_id)
         yield partial(steps.known, "facts", person_id)
         yield partial(steps.known, "profile_items", person_id)
+        yield partial(steps.listings, person_id)
 
     async def unlink(self, person_id: int) -> int:
         unlinked = await self._write(steps.unlinked(person_id))

@@ -12,6 +12,7 @@ import msgspec
 
 from memory.base import Fact, Ledger, Message, Owner, ProfileItem, Summary
 from memory.derived import LIMIT_TURNS, Covered, Due, Fragment, Learned, Material, Shown
+from memory.forgetting import wordless
 from memory.ids import Ids
 from memory.stores import postgres_derived_sql as sql
 from memory.stores.postgres_pool import Database, Transaction
@@ -51,7 +52,7 @@ class PostgresDerived:
     async def material(self, ledger: Ledger, *, namespace: str) -> Material:
         turn = {"scope_id": ledger.scope_id, "turn_id": ledger.turn_id}
         ((said,),) = await self._database.fetch(sql.OF_TURN, turn)
-        messages = messages_in(said)
+        messages = await self._without_withheld(messages_in(said))
         before = await self._before(messages[0]) if messages else None
         person_id = await self._living(ledger.person_id)
         facts: tuple[Fact, ...] = ()
@@ -70,7 +71,16 @@ class PostgresDerived:
     async def _before(self, message: Message) -> Message | None:
         place = {"scope_id": message.scope_id, "before_id": message.id, "session_id": message.session_id}
         ((column,),) = await self._database.fetch(sql.BEFORE, place)
-        return next((row for row in messages_in(column) if row.role == "assistant"), None)
+        found = await self._without_withheld(messages_in(column))
+        return next((row for row in found if row.role == "assistant"), None)
+
+    async def _without_withheld(self, rows: tuple[Message, ...]) -> tuple[Message, ...]:
+        """Return a scope's messages without the words of those that are withheld."""
+        if not rows:
+            return ()
+        among = {"scope_id": rows[0].scope_id, "ids": [row.id for row in rows]}
+        withheld = {id_ for (id_,) in await self._database.fetch(sql.WITHHELD, among)}
+        return tuple(wordless(row) if row.id in withheld else row for row in rows)
 
     async def _living(self, person_id: int | None) -> int | None:
         if person_id is None:
@@ -82,13 +92,7 @@ class PostgresDerived:
         ledger, person_id = learned.ledger, learned.person_id
         ids = [id_ for id_, _ in learned.versions]
         async with self._database.transaction() as transaction:
-            said = {
-                "scope_id": ledger.scope_id,
-                "ids": ids,
-                "versions": [version for _, version in learned.versions],
-            }
-            ((unchanged,),) = await transaction.fetch(sql.UNCHANGED, said)
-            if unchanged < len(set(ids)):
+            if not await _unchanged(transaction, ledger.scope_id, learned.versions):
                 return False
             if person_id is not None and not await transaction.fetch(sql.NOT_ERASED, {"person_id": person_id}):
                 return False
@@ -156,24 +160,17 @@ class PostgresDerived:
     async def stretch(self, scope_id: int, session_id: str, *, after_id: int, limit: int) -> tuple[Message, ...]:
         values = {"scope_id": scope_id, "session_id": session_id, "after_id": after_id, "limit": limit}
         ((column,),) = await self._database.fetch(sql.STRETCH, values)
-        return messages_in(column)
+        return await self._without_withheld(messages_in(column))
 
     async def put_summary(
         self, summary: Summary, *, replaces: int | None, versions: Sequence[tuple[int, int]], owner: str, now_ms: int
     ) -> bool:
         place = {"scope_id": summary.scope_id, "session_id": summary.session_id}
         holder = {"replaces": replaces, "owner": owner, "now_ms": now_ms}
-        ids = [id_ for id_, _ in versions]
         async with self._database.transaction() as transaction:
             if await transaction.fetch(sql.HOLDS, place | holder) != [(True,)]:
                 return False
-            said = {
-                "scope_id": summary.scope_id,
-                "ids": ids,
-                "versions": [version for _, version in versions],
-            }
-            ((unchanged,),) = await transaction.fetch(sql.UNCHANGED, said)
-            if unchanged < len(set(ids)):
+            if not await _unchanged(transaction, summary.scope_id, versions):
                 return False
             await transaction.fetch(sql.ADD_SUMMARY, {"rows": put_value([summary])})
             return True
@@ -235,6 +232,17 @@ def _facts_and_items(row: tuple[Any, ...]) -> tuple[tuple[Fact, ...], tuple[Prof
         () if facts is None else _FACTS.decode(facts),
         () if items is None else _ITEMS.decode(items),
     )
+
+
+async def _unchanged(transaction: Transaction, scope_id: int, versions: Sequence[tuple[int, int]]) -> bool:
+    """Lock these (id, version) of the scope; say whether all are as they were, and none is withheld."""
+    ids = [id_ for id_, _ in versions]
+    said = {"scope_id": scope_id, "ids": ids, "versions": [version for _, version in versions]}
+    ((unchanged,),) = await transaction.fetch(sql.UNCHANGED, said)
+    if unchanged < len(set(ids)):
+        return False
+    # A statement of its own, behind the lock: who withholds a message locks it first.
+    return not await transaction.fetch(sql.WITHHELD, {"scope_id": scope_id, "ids": ids})
 
 
 async def _add(transaction: Transaction, fragment: Fragment, where: dict[str, object]) -> None:

@@ -37,6 +37,7 @@ OF_TURN = statement(f"""SELECT json_agg(w.row) FROM (SELECT {MESSAGE} AS row FRO
   WHERE m.scope_id = %(scope_id)s AND m.turn_id = %(turn_id)s ORDER BY m.id + 0 DESC) w""")
 BEFORE = statement(f"""SELECT json_agg(w.row) FROM (SELECT {MESSAGE} AS row FROM messages m
   WHERE m.scope_id = %(scope_id)s AND m.id < %(before_id)s AND m.session_id = %(session_id)s ORDER BY m.id DESC LIMIT 1) w""")
+WITHHELD = statement("SELECT id FROM withheld WHERE scope_id = %(scope_id)s AND id = ANY(%(ids)s::bigint[])")
 _LIVE_FACTS = "f.person_id = %(person_id)s AND f.status = 'active' AND f.expires_ms > %(now_ms)s"
 _LIVE_ITEMS = """p.person_id = %(person_id)s AND p.status = 'active'
   AND (p.valid_to_ms IS NULL OR p.valid_to_ms > %(now_ms)s)"""

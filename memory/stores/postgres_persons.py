@@ -1,4 +1,4 @@
-"""Persons on PostgreSQL: the shared steps (`person_steps.py`), each in a transaction."""
+"""Persons, and what they forget, on PostgreSQL: the shared steps (`person_steps.py`), each in a transaction."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import re
 from functools import cache
 from typing import TypeVar
 
+from memory.stores.forgetting import StoredForgetting
 from memory.stores.person_steps import Dialect, Drop, Step
-from memory.stores.persons import StoredPersons
+from memory.stores.persons import Run, StoredPersons
 from memory.stores.postgres_derived_sql import DROP_FRAGMENTS
 from memory.stores.postgres_pool import Database
 from memory.stores.postgres_statement import Statement, statement
@@ -28,7 +29,17 @@ _DIALECT = Dialect(
 
 def postgres_persons(database: Database) -> StoredPersons:
     """Return the persons of a database."""
+    run = _runner(database)
+    return StoredPersons(_DIALECT, read=run, write=run, settled=_nothing)
 
+
+def postgres_forgetting(database: Database) -> StoredForgetting:
+    """Return what people forget of a database."""
+    run = _runner(database)
+    return StoredForgetting(_DIALECT, read=run, write=run)
+
+
+def _runner(database: Database) -> Run:
     async def run(step: Step[Result]) -> Result:
         async with database.transaction() as transaction:
             try:
@@ -44,7 +55,7 @@ def postgres_persons(database: Database) -> StoredPersons:
                 result: Result = done.value
                 return result
 
-    return StoredPersons(_DIALECT, read=run, write=run, settled=_nothing)
+    return run
 
 
 @cache

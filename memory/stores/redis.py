@@ -96,6 +96,7 @@ class RedisCache:
         )
         # What touches no window goes straight through.
         self.derived = store.derived
+        self.forgetting = store.forgetting
         self.persons = ForgettingPersons(store.persons, forget=self._forget)
         self.open_scope = store.open_scope
         self.scope_in_place = store.scope_in_place

@@ -43,7 +43,7 @@ from memory.stores import sqlite_append, sqlite_edit, sqlite_file, sqlite_load, 
 from memory.stores.rows import storable_struct
 from memory.stores.sqlite_derived import SqliteDerived
 from memory.stores.sqlite_file import Synchronous, Translated
-from memory.stores.sqlite_persons import sqlite_persons
+from memory.stores.sqlite_persons import sqlite_forgetting, sqlite_persons
 from memory.stores.sqlite_rows import FACTS, PROFILE, SUMMARIES, Struct, Table
 
 Result = TypeVar("Result")
@@ -85,6 +85,7 @@ class SqliteStore:
         self._translated = Translated(self._path)
         self._open: sqlite3.Connection | None = None
         self.derived = SqliteDerived(read=self._read, write=self._write, ids=ids)
+        self.forgetting = sqlite_forgetting(read=self._read, write=self._write)
         self.persons = sqlite_persons(read=self._read, write=self._write, settled=self._empty_log)
 
     async def __aenter__(self) -> SqliteStore:

@@ -14,6 +14,7 @@ import msgspec
 
 from memory.base import Corpus, Fact, Hit, Ledger, Load, Message, Owner, ProfileItem, Summary
 from memory.derived import LIMIT_TURNS, Covered, Due, Fragment, Learned, Material, Shown
+from memory.forgetting import wordless
 from memory.ids import Ids
 from memory.stores.rows import storable_struct
 from memory.stores.sqlite_rows import FACTS, MESSAGES, PROFILE, SUMMARIES, read_messages
@@ -64,6 +65,17 @@ _LIVE_ITEMS = f"""SELECT {PROFILE.select} FROM profile_items
   WHERE person_id = ? AND namespace = ? AND status = 'active' AND coalesce(valid_to_ms > ?, TRUE) ORDER BY id"""
 
 
+_WITHHELD = "SELECT id FROM withheld WHERE scope_id = ? AND id BETWEEN ? AND ?"
+
+
+def _without_withheld(db: sqlite3.Connection, rows: list[Message]) -> tuple[Message, ...]:
+    """Return a scope's messages, oldest first, without the words of those that are withheld."""
+    if not rows:
+        return ()
+    withheld = {id_ for (id_,) in db.execute(_WITHHELD, (rows[0].scope_id, rows[0].id, rows[-1].id))}
+    return tuple(wordless(row) if row.id in withheld else row for row in rows)
+
+
 def known_person(db: sqlite3.Connection, person_id: int | None) -> int | None:
     """Return the person if there is one and nobody erased them."""
     if person_id is None:
@@ -74,10 +86,11 @@ def known_person(db: sqlite3.Connection, person_id: int | None) -> int | None:
 
 def material(db: sqlite3.Connection, ledger: Ledger, *, namespace: str) -> Material:
     """Do what `Derived.material` promises."""
-    messages = read_messages(db.execute(_OF_TURN, (ledger.scope_id, ledger.turn_id)))
+    messages = _without_withheld(db, read_messages(db.execute(_OF_TURN, (ledger.scope_id, ledger.turn_id))))
     before = None
     if messages:
-        found = read_messages(db.execute(_BEFORE, (ledger.scope_id, messages[0].id, messages[0].session_id)))
+        asked = db.execute(_BEFORE, (ledger.scope_id, messages[0].id, messages[0].session_id))
+        found = _without_withheld(db, read_messages(asked))
         before = found[0] if found and found[0].role == "assistant" else None
     person_id = known_person(db, ledger.person_id)
     facts: list[Fact] = []
@@ -87,13 +100,14 @@ def material(db: sqlite3.Connection, ledger: Ledger, *, namespace: str) -> Mater
         facts = FACTS.structs(db.execute(_LIVE_FACTS, of))
         items = PROFILE.structs(db.execute(_LIVE_ITEMS, (person_id, namespace, ledger.now_ms)))
     return Material(
-        person_id=person_id, messages=tuple(messages), before=before, facts=tuple(facts), items=tuple(items)
+        person_id=person_id, messages=messages, before=before, facts=tuple(facts), items=tuple(items)
     )
 
 
 # --- what was learned ---
 
-_VERSION = "SELECT version FROM messages WHERE scope_id = ? AND id = ? AND deleted_ms IS NULL"
+_VERSION = """SELECT version FROM messages AS m WHERE scope_id = ? AND id = ? AND deleted_ms IS NULL
+  AND NOT EXISTS (SELECT 1 FROM withheld AS w WHERE w.scope_id = m.scope_id AND w.id = m.id)"""
 _DONE = "UPDATE ledgers SET due_ms = NULL, body = ? WHERE turn_id = ? AND due_ms IS NOT NULL"
 _END_FACT = (
     "UPDATE facts SET status = ?, expires_ms = min(expires_ms, ?) WHERE id = ? AND person_id = ? AND status = 'active'"
@@ -419,7 +433,7 @@ class SqliteDerived:
 
     async def stretch(self, scope_id: int, session_id: str, *, after_id: int, limit: int) -> tuple[Message, ...]:
         of = (scope_id, after_id, session_id, limit)
-        return await self._read(lambda db: tuple(read_messages(db.execute(_STRETCH, of))))
+        return await self._read(lambda db: _without_withheld(db, read_messages(db.execute(_STRETCH, of))))
 
     async def put_summary(
         self, summary: Summary, *, replaces: int | None, versions: Sequence[tuple[int, int]], owner: str, now_ms: int

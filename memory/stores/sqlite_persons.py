@@ -1,4 +1,4 @@
-"""Persons on SQLite: the shared steps (`person_steps.py`) in a store's transactions."""
+"""Persons, and what they forget, on SQLite: the shared steps (`person_steps.py`) in a store's transactions."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import sqlite3
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from memory.stores.forgetting import StoredForgetting
 from memory.stores.person_steps import Dialect, Drop, Step
-from memory.stores.persons import StoredPersons
+from memory.stores.persons import Run, StoredPersons
 from memory.stores.sqlite_derived import Transactions, drop_fragments
 from memory.stores.sqlite_rows import FACTS, MESSAGES, PROFILE, SUMMARIES
 
@@ -26,14 +27,19 @@ _DIALECT = Dialect(
 
 def sqlite_persons(*, read: Transactions, write: Transactions, settled: Callable[[], Awaitable[None]]) -> StoredPersons:
     """Return the persons of a store that gives these transactions."""
+    return StoredPersons(_DIALECT, read=_runner(read), write=_runner(write), settled=settled)
 
-    async def reading(step: Step[Result]) -> Result:
-        return await read(lambda db: _run(db, step))
 
-    async def writing(step: Step[Result]) -> Result:
-        return await write(lambda db: _run(db, step))
+def sqlite_forgetting(*, read: Transactions, write: Transactions) -> StoredForgetting:
+    """Return what people forget of a store that gives these transactions."""
+    return StoredForgetting(_DIALECT, read=_runner(read), write=_runner(write))
 
-    return StoredPersons(_DIALECT, read=reading, write=writing, settled=settled)
+
+def _runner(transactions: Transactions) -> Run:
+    async def run(step: Step[Result]) -> Result:
+        return await transactions(lambda db: _run(db, step))
+
+    return run
 
 
 def _run(db: sqlite3.Connection, step: Step[Result]) -> Result:

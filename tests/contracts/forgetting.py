@@ -1,0 +1,254 @@
+"""What every database must keep of forgetting: the contract of `memory.forgetting.Forgetting`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memory.base import Message
+from memory.derived import Covered, Fragment, FullStore
+from memory.forgetting import Entry, Listing, Place
+from tests.contracts.derived import answered, due, learned, live, person
+from tests.contracts.store import (
+    HOUR,
+    NOW,
+    fact,
+    item,
+    key,
+    ledger,
+    opened,
+    owner,
+    put,
+    rule,
+    said,
+    summary,
+    texts,
+    wish,
+)
+
+
+async def known(store: FullStore, turn: tuple[Message, ...], person_id: int, *values: str, slot: str = "like") -> None:
+    """Learn each value from the turn, as an item and as a fact, with the turn's fragment."""
+    head = turn[0]
+    of: dict[str, Any] = {"scope_id": head.scope_id, "person_id": person_id, "source_ids": (head.id,), "slot": slot}
+    items = tuple(item(0, text=f"likes {value}", value=value, **of) for value in values)
+    facts = tuple(fact(0, value=value, session_id=head.session_id, **of) for value in values)
+    fragments = (Fragment(scope_id=head.scope_id, id=head.id, terms=((5, 1),)),)
+    made = learned(
+        turn,
+        person_id=person_id,
+        items=items,
+        facts=facts,
+        fragments=fragments,
+        item_terms=tuple(((9, 1),) for _ in items),
+    )
+    assert await store.derived.settle(made)
+
+
+async def ids(store: FullStore, person_id: int) -> tuple[list[int], list[int]]:
+    items, facts = await store.derived.known(person_id, now_ms=NOW)
+    return [row.id for row in items], [row.id for row in facts]
+
+
+class ForgetContract:
+    """What is named goes, words and all, and nothing brings it back."""
+
+    async def test_named_rows_go_with_their_words(self, store: FullStore) -> None:
+        """Item and fact end, are not found any more, and what they said is told once."""
+        me, scope = await person(store), await opened(store)
+        await known(store, await answered(store, scope.id, 1, "tea 茶🍵", person_id=me), me, "茶🍵")
+        await known(store, await answered(store, scope.id, 2, "rye", person_id=me), me, "rye")
+        items, facts = await ids(store, me)
+
+        gone = await store.forgetting.forget(me, items=items[:1], facts=facts[:1], withhold=(), now_ms=NOW)
+
+        assert (["茶🍵"], ["茶🍵"]) == ([row.value for row in gone.items], [row.value for row in gone.facts])
+        assert (["likes rye"], ["like=rye"]) == await live(store, me)
+        assert () == await store.derived.items(owner(scope.id, person_id=me), items[:1])
+        again = await store.forgetting.forget(me, items=items[:1], facts=facts[:1], withhold=(), now_ms=NOW)
+        assert ((), ()) == (again.items, again.facts)
+
+    async def test_another_persons_rows_stay(self, store: FullStore) -> None:
+        """Whatever ids are named: one changes only one's own (NousResearch/hermes-agent#28279)."""
+        me, you = await person(store), await person(store, "u2")
+        scope = await opened(store)
+        turn = await answered(store, scope.id, 1, "tea", person_id=me)
+        await known(store, turn, me, "tea")
+        items, facts = await ids(store, me)
+
+        gone = await store.forgetting.forget(you, items=items, facts=facts, withhold=turn, now_ms=NOW)
+
+        assert ((), (), 0) == (gone.items, gone.facts, gone.withheld)
+        assert await live(store, me) == (["likes tea"], ["like=tea"])
+        assert None is await store.forgetting.forget_turn(scope.id, person_id=you, user="u2", now_ms=NOW)
+        assert (["likes tea"], ["like=tea"]) == await live(store, me)
+
+    async def test_a_turn_that_waits_does_not_bring_it_back(self, store: FullStore) -> None:
+        """What was said in a turn not yet learned from is withheld: it is learned from as if deleted, also by who has read it
+        before (getzep/graphiti#1489)."""
+        me, scope = await person(store), await opened(store)
+        await known(store, await answered(store, scope.id, 1, "tea", person_id=me), me, "tea")
+        turn = await answered(store, scope.id, 2, "tea again", person_id=me)
+        items, facts = await ids(store, me)
+        waiting = await store.forgetting.waiting(me)
+        assert ["tea again"] == texts(waiting)
+
+        gone = await store.forgetting.forget(me, items=items, facts=facts, withhold=waiting, now_ms=NOW)
+        stale = learned(turn, person_id=me, items=(item(0, person_id=me, source_ids=(turn[0].id,), scope_id=scope.id),))
+
+        assert 2 == gone.withheld
+        assert not await store.derived.settle(stale), "read before it was withheld"
+        material = await store.derived.material(ledger(2, scope.id, person_id=me), namespace="shared")
+        assert ["", "reply to tea again"] == texts(material.messages)
+        assert [NOW, None] == [row.deleted_ms for row in material.messages]
+        rest = learned(turn[1:], person_id=me, ledger=ledger(2, scope.id, person_id=me))
+        assert await store.derived.settle(rest), "the turn itself is done with"
+        assert () == await store.forgetting.waiting(me)
+        assert ([], []) == await live(store, me)
+
+    async def test_what_was_learned_meanwhile_goes_too(self, store: FullStore) -> None:
+        """Learned from a withheld message since it was looked for, it says the same, and goes; what else it said stays."""
+        me, scope = await person(store), await opened(store)
+        await known(store, await answered(store, scope.id, 1, "tea", person_id=me), me, "tea")
+        items, facts = await ids(store, me)
+        turn = await answered(store, scope.id, 2, "TEA and rye", person_id=me)
+        waiting = await store.forgetting.waiting(me)
+        await known(store, turn, me, "TEA", "rye")
+
+        gone = await store.forgetting.forget(me, items=items, facts=facts, withhold=waiting, now_ms=NOW)
+
+        assert ["tea", "TEA"] == [row.value for row in gone.items]
+        assert (["likes rye"], ["like=rye"]) == await live(store, me)
+
+    async def test_a_withheld_message_stays_so_when_it_is_edited(self, store: FullStore) -> None:
+        """The edit makes its turn due again, and nothing is learned of it."""
+        me, scope = await person(store), await opened(store)
+        await known(store, await answered(store, scope.id, 1, "tea", person_id=me), me, "tea")
+        items, facts = await ids(store, me)
+        await store.forgetting.forget(me, items=items, facts=facts, withhold=(), now_ms=NOW)
+
+        assert await store.edit(scope.id, "m1", by=key(), text="black tea", tokens=2, low_value=False, now_ms=NOW)
+
+        assert [1] == await due(store)
+        material = await store.derived.material(ledger(1, scope.id, person_id=me), namespace="shared")
+        assert ["", "reply to tea"] == texts(material.messages)
+        assert () == await store.forgetting.waiting(me)
+
+
+class ForgetTurnContract:
+    """ "Forget that": what somebody said last."""
+
+    async def test_all_of_the_last_turn_goes(self, store: FullStore) -> None:
+        """What was learned of it, its place in recall, and the summary that covers it; what was said before stays."""
+        me, scope = await person(store), await opened(store)
+        await known(store, await answered(store, scope.id, 1, "rye", person_id=me), me, "rye")
+        turn = await answered(store, scope.id, 2, "tea", person_id=me)
+        await known(store, turn, me, "tea", "茶")
+        await store.put_summary(summary(1, scope.id, first_id=1, last_id=turn[1].id))
+
+        gone = await store.forgetting.forget_turn(scope.id, person_id=me, user="u1", now_ms=NOW)
+
+        assert gone is not None
+        assert ({"tea", "茶"}, {"tea", "茶"}) == ({row.value for row in gone.items}, {row.value for row in gone.facts})
+        assert 2 == gone.withheld
+        assert (["likes rye"], ["like=rye"]) == await live(store, me)
+        loaded = await store.load(wish(scope.id, terms=(5, 9), person_id=me))
+        assert 2 == len(loaded.hits), "the earlier message, and its item"
+        assert ["rye", "reply to rye", "tea", "reply to tea"] == texts(loaded.window), "what was said stands"
+        assert Covered(summary=None, turns=2, tokens=0) == await store.derived.covered(scope.id, "s-1")
+        rows = await store.derived.stretch(scope.id, "s-1", after_id=0, limit=9)
+        assert ["rye", "reply to rye", "", ""] == texts(rows), "and is not summarised"
+
+    async def test_a_summary_that_was_under_way_is_not_stored(self, store: FullStore) -> None:
+        """It was made from the words."""
+        me, scope = await person(store), await opened(store)
+        turn = await answered(store, scope.id, 1, "tea", person_id=me)
+        assert [1] == await due(store)
+        await store.forgetting.forget_turn(scope.id, person_id=me, user="u1", now_ms=NOW)
+
+        made = summary(1, scope.id, first_id=turn[0].id, last_id=turn[1].id)
+        versions = [(row.id, row.version) for row in turn]
+
+        assert not await store.derived.put_summary(made, replaces=None, versions=versions, owner="a", now_ms=NOW)
+
+    async def test_it_is_ones_own_last_turn(self, store: FullStore) -> None:
+        """In a group others have spoken since; theirs stays as it is, as does what was said before a new session."""
+        me, you = await person(store), await person(store, "ü:2")
+        place = {"room": "g1", "chat_type": "group"}
+        scope = await opened(store, **place)
+        mine = await answered(store, scope.id, 1, "tea", person_id=me, key=key(**place))
+        await known(store, mine, me, "tea")
+        yours = await answered(store, scope.id, 2, "rye", person_id=you, key=key(user="ü:2", **place))
+        await known(store, yours, you, "rye")
+
+        gone = await store.forgetting.forget_turn(scope.id, person_id=me, user="u1", now_ms=NOW)
+
+        assert gone is not None
+        assert (["tea"], 2) == ([row.value for row in gone.items], gone.withheld)
+        assert (["likes rye"], ["like=rye"]) == await live(store, you)
+        assert await store.end_session(scope.id, now_ms=NOW)
+        assert None is await store.forgetting.forget_turn(scope.id, person_id=you, user="ü:2", now_ms=NOW)
+
+    async def test_nothing_was_said(self, store: FullStore) -> None:
+        """None; by somebody whom nobody knows, neither."""
+        me, scope = await person(store), await opened(store)
+        assert None is await store.forgetting.forget_turn(scope.id, person_id=me, user="u1", now_ms=NOW)
+        await put(store, scope.id, said("tea", 1), turn_id=1, session=rule())
+        assert None is await store.forgetting.forget_turn(scope.id, person_id=me, user="u1", now_ms=NOW)
+
+
+class ForgetAllContract:
+    """Everything that is known of a person, and nobody else's."""
+
+    async def test_everything_goes(self, store: FullStore) -> None:
+        """Past values, expired facts and the index of recall, too; what is waiting is withheld, what was said stands."""
+        me, you, scope = await person(store), await person(store, "u2"), await opened(store)
+        await known(store, await answered(store, scope.id, 1, "tea", person_id=me), me, "tea")
+        await store.put_profile([item(77, person_id=me, text="old words", value="old words", status="superseded")])
+        await store.put_facts([fact(78, scope.id, person_id=me, value="late words", expires_ms=NOW - HOUR)])
+        yours = await opened(store, user="u2", room="r2")
+        other = await answered(store, yours.id, 2, "rye", person_id=you, key=key(user="u2", room="r2"))
+        await known(store, other, you, "rye")
+        await answered(store, scope.id, 3, "cocoa", person_id=me)
+        await store.forgetting.put_listing(me, Listing(listed_ms=NOW, entries=()))
+
+        gone = await store.forgetting.forget_all(me, now_ms=NOW)
+
+        assert (["tea"], ["tea"], 1) == (
+            [row.value for row in gone.items],
+            [row.value for row in gone.facts],
+            gone.withheld,
+        )
+        assert ([], []) == await live(store, me)
+        words = [row.text + row.value for row in await store.persons.items(me, after_id=0, limit=9)]
+        assert ["", ""] == words
+        assert {""} == {row.value for row in await store.persons.facts(me, after_id=0, limit=9)}
+        found = await store.load(wish(scope.id, terms=(5, 9), person_id=me))
+        assert () == found.hits
+        assert () == await store.forgetting.waiting(me)
+        assert None is await store.forgetting.listing(me)
+        assert (["likes rye"], ["like=rye"]) == await live(store, you)
+
+
+class ListingContract:
+    """What a person was shown."""
+
+    async def test_the_last_one_counts(self, store: FullStore) -> None:
+        """Kept by person, as it was; None before the first."""
+        shown = Listing(listed_ms=NOW, entries=(Entry(items=(3, 4), facts=()), Entry(items=(), facts=(2**62,))))
+        later = Listing(listed_ms=NOW + 1, entries=(), all_asked_ms=NOW)
+        assert None is await store.forgetting.listing(7)
+
+        for one in (shown, later):
+            await store.forgetting.put_listing(7, one)
+            assert one == await store.forgetting.listing(7)
+
+        assert None is await store.forgetting.listing(8)
+
+    async def test_places(self, store: FullStore) -> None:
+        """Where a scope is; one that does not exist is left out."""
+        group = await opened(store, room="群:1", thread="t", chat_type="group")
+
+        found = await store.forgetting.places([group.id, 99, group.id])
+
+        channel, conversation = key(room="群:1", thread="t").columns()[1:3]
+        assert {group.id: Place(channel=channel, conversation=conversation, chat_type="group")} == found
