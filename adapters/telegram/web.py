@@ -41,6 +41,9 @@ _NEVER_LEFT = frozenset(
 )
 """What the HTTP client names the failures after which nothing was sent."""
 
+_WHICH = ("message_id", "date", "chat")
+"""What tells which message it is; no other answer has an id of a message's."""
+
 _DEFAULT_WAIT_S = 30.0
 
 REMEDIES: Mapping[str, str] = {
@@ -82,9 +85,9 @@ async def clients(settings: TelegramSettings) -> AsyncIterator[tuple[Bot, HTTPXR
         yield Bot(token, base_url=f"{url}/bot", request=calling, get_updates_request=polling), polling
 
 
-class _InTime(HTTPXRequest):
-    """A client whose calls end in time as a whole. The HTTP client's own limits are for each wait alone, and an answer may come
-    drop by drop."""
+class _Client(HTTPXRequest):
+    """A client whose calls end in time as a whole, and whose answers can be read. The HTTP client's own limits are for each wait
+    alone, and an answer may come drop by drop."""
 
     def __init__(self, *, within_s: float, **more: Any) -> None:
         super().__init__(**more)
@@ -97,9 +100,22 @@ class _InTime(HTTPXRequest):
         except TimeoutError as exc:
             raise TimedOut from exc
 
+    @staticmethod
+    def parse_json_payload(payload: bytes) -> dict[str, Any]:
+        """Return an answer of the Bot API; of a message, only which it is. The SDK reads all that stands in one (what it replies
+        to, too) and fails at a field that it misses: the message would be there, and count as not sent. Raises
+        `TelegramError` for what is none, as a proxy's own JSON."""
+        answer: Any = HTTPXRequest.parse_json_payload(payload)
+        if not isinstance(answer, dict) or not ("result" in answer or isinstance(answer.get("description"), str)):
+            raise TelegramError("no answer of the Bot API")
+        result = answer.get("result")
+        if isinstance(result, dict) and "message_id" in result:
+            answer["result"] = {name: result[name] for name in _WHICH if name in result}
+        return answer
+
 
 def _request(settings: TelegramSettings, *, read_s: float) -> HTTPXRequest:
-    return _InTime(
+    return _Client(
         # Longer than what comes before the request leaves: a failure there must not look like one after it.
         within_s=2 * settings.connect_s + read_s,
         read_timeout=read_s,

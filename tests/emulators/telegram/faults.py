@@ -13,13 +13,14 @@ HTML = "<html><head><title>502 Bad Gateway</title></head><body><center><h1>502 B
 @dataclass(frozen=True, kw_only=True)
 class Fault:
     """`done`: the platform does what was asked, and only the answer is at fault. Then, after `delay_s` of the emulator's time:
-    an `error`, a page of `html` with this status, a `cut` connection, silence (`lost`), or an answer without an end, a byte
+    an `error`, a `page` with the status `html`, a `cut` connection, silence (`lost`), or an answer without an end, a byte
     every `drips_s`; else the true answer."""
 
     done: bool = False
     delay_s: float = 0.0
     error: ApiError | None = None
     html: int | None = None
+    page: str = HTML
     cut: bool = False
     lost: bool = False
     drips_s: float = 0.0
@@ -32,9 +33,9 @@ def server_error(code: int = 500, text: str = "Internal Server Error", *, done: 
     return Fault(error=ApiError(code, text), done=done)
 
 
-def html(status: int = 502, *, done: bool = False) -> Fault:
-    """A proxy's page instead of JSON."""
-    return Fault(html=status, done=done)
+def html(status: int = 502, *, page: str = HTML, done: bool = False) -> Fault:
+    """A proxy's page instead of the platform's JSON; it may be JSON of its own."""
+    return Fault(html=status, page=page, done=done)
 
 
 def throttled(retry_after_s: int) -> Fault:

@@ -13,7 +13,7 @@ from aiohttp import web
 from tests.emulators.telegram import methods
 from tests.emulators.telegram.bots import Bot
 from tests.emulators.telegram.errors import ApiError, bad_request
-from tests.emulators.telegram.faults import HTML, Fault, Faults
+from tests.emulators.telegram.faults import Fault, Faults
 from tests.emulators.telegram.flood import Flood
 from tests.emulators.telegram.spec import Upload, checked, method_name
 from tests.emulators.telegram.world import Call, World
@@ -113,7 +113,7 @@ class Server:
             request.transport.abort()
             return web.Response()
         if fault.html is not None:
-            return web.Response(status=fault.html, text=HTML, content_type="text/html")
+            return web.Response(status=fault.html, text=fault.page, content_type="text/html")
         return None
 
     async def _dripped(self, request: web.Request, every_s: float) -> web.StreamResponse:
