@@ -27,9 +27,10 @@ from adapters.strict import digest
 
 
 class Ignored(msgspec.Struct, frozen=True):
-    """Nothing for us. `rule`: `own`, `system`, `service` (joins, topics, pins …), `phantom_edit`, `other_installation`,
-    `no_sender`, `membership` (of others than ourselves), `interaction` (buttons, dialogs), `rate_limited` (Slack dropped
-    events), `unused` (another kind of event that Clew does nothing with)."""
+    """Nothing for us. `rule`: `own`, `system`, `service` (joins, topics, pins …), `phantom_edit`, `edited` (a mention told of
+    again because it was; the edit comes besides), `other_installation`, `no_sender`, `membership` (of others than
+    ourselves), `interaction` (buttons, dialogs), `rate_limited` (Slack dropped events), `unused` (another kind of event that
+    Clew does nothing with)."""
 
     rule: str
 
@@ -76,6 +77,8 @@ class _Reader:
         event = self._event
         if string(event, "subtype") not in SPOKEN or ("message" in event and not event.get("user")):
             return Ignored("service")  # the second: `message_replied`, which comes without its subtype
+        if event.get("type") == "app_mention" and event.get("edited"):
+            return Ignored("edited")
         sender = self._sender(event)
         if isinstance(sender, Ignored):
             return sender
@@ -168,10 +171,12 @@ class _Reader:
             require_ts(message, "thread_ts")
         elif begins_thread:
             require_ts(message, "ts")
+        # A message that others have answered names itself as its thread's root, and did not when it was said.
+        thread = string(message, "thread_ts") if message.get("thread_ts") != ts else ""
         return {
             "channel": self._channel,
             "room": room,
-            "thread": string(message, "thread_ts") or (ts if begins_thread else None),
+            "thread": thread or (ts if begins_thread else None),
             "chat_type": "private" if private else "group",
         }
 

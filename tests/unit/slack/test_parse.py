@@ -312,6 +312,50 @@ def test_what_nobody_edited_is_no_edit(before: dict[str, Any], after: dict[str, 
     assert Ignored("phantom_edit") == read(changed(before, after))
 
 
+ROOT = {"thread_ts": TS, "reply_count": 2}  # a message that others have answered in a thread
+
+
+@pytest.mark.parametrize(
+    ("fields", "in_thread", "thread"),
+    [
+        ({}, True, None),
+        ({"channel": "D1", "channel_type": "im"}, True, None),
+        ({"text": "<@UBOT> 你好"}, True, TS),
+        ({"text": "<@UBOT> 你好"}, False, None),
+    ],
+    ids=["talk", "dm", "mention", "mention-open"],
+)
+def test_what_began_a_thread_later_is_changed_where_it_was_said(
+    fields: dict[str, Any], in_thread: bool, thread: str | None
+) -> None:
+    """Once it has replies, a message names itself as its thread's root (slack-go/slack#1256): what is forgotten of it must not
+    be looked for in that thread."""
+    first = said(message(**fields), reply_in_thread=in_thread)
+    before, where = (
+        message(**fields, **ROOT),
+        {key: fields[key] for key in ("channel", "channel_type") if key in fields},
+    )
+    tombstone = {"subtype": "tombstone", "ts": TS, "thread_ts": TS, "user": "USLACKBOT"}
+    for event in (
+        {**changed(before, {**before, "text": "new", **EDITED}), **where},
+        {**changed(before, tombstone), **where},
+        {**changed(before, {}), **where, "subtype": "message_deleted", "deleted_ts": TS},
+    ):
+        found = read(event, reply_in_thread=in_thread)
+        assert isinstance(found, EditEvent | DeleteEvent)
+        assert (first.room, thread, TS) == (found.room, found.thread, found.message_id)
+        assert thread == first.thread
+
+
+def test_a_mention_that_is_told_of_again_because_it_was_edited_is_no_question() -> None:
+    """Slack calls us at every edit of a message that names us; the edit itself comes besides. An old one would be answered a
+    second time, and one edited into a mention would be asked by its edit (PostHog/posthog#59517, slackapi/bolt-js#960)."""
+    again = {**message("<@UBOT> hi", channel_type=None, **EDITED), "type": "app_mention"}
+
+    assert Ignored("edited") == read(again)
+    assert "hi" == said(message("<@UBOT> hi", **EDITED)).text
+
+
 def test_own_edits_are_not_heard() -> None:
     """A reply shown by editing comes back at every step (openclaw/openclaw#25495)."""
     assert Ignored("own") == read(changed(message("a", user="UBOT"), message("b", user="UBOT", **EDITED)))
