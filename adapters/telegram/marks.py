@@ -10,8 +10,12 @@ from typing import Literal
 
 Kind = Literal["bold", "italic", "strikethrough", "code", "pre", "text_link", "blockquote"]
 
-_CALL = re.compile(r"(?<!\w)@[A-Za-z0-9_]{2,32}(?!\w)")
-"""What Telegram takes for somebody's name, who is told that he was called."""
+_CALL = re.compile(
+    r"(?<![A-Za-z0-9])https?://(?:[A-Za-z0-9][A-Za-z0-9-]{0,61}\.)+[A-Za-z]{2,}(?::\d{1,5})?/[A-Za-z0-9_@./~%+=&?#-]*"
+    r"|(?P<name>(?<!\w)@[A-Za-z0-9_]{2,32}(?!\w))"
+)
+"""What Telegram takes for somebody's `name`, who is told that he was called; not in what it surely takes for a web address
+(`…/package/@types/node`), which would lead nowhere with a mark in it."""
 
 _SILENT = frozenset({"code", "pre", "text_link"})
 """Marks in which it looks for no names."""
@@ -50,6 +54,16 @@ def silenced(told: Rendered) -> Rendered:
     return Rendered(told.text, tuple(sorted((*marks, *names), key=lambda mark: (mark.offset, -mark.length))))
 
 
+def bare(told: Rendered, *, calls: bool) -> Rendered:
+    """Return the text without its marks, for where they are refused. Names in it call nobody: they have another @, of the same
+    length; with `calls` they are left as they stand."""
+    return Rendered(told.text if calls else _CALL.sub(_unnamed, told.text))
+
+
+def _unnamed(call: re.Match[str]) -> str:
+    return f"＠{call['name'][1:]}" if call["name"] else call[0]
+
+
 def _names(told: Rendered) -> list[Mark]:
     """Return marks over the names that would call somebody, in order."""
     silent = bytearray(units(told.text))
@@ -60,7 +74,7 @@ def _names(told: Rendered) -> list[Mark]:
     for call in _CALL.finditer(told.text):
         offset, at = offset + units(told.text[at : call.start()]), call.start()
         length = len(call.group())
-        if not any(silent[offset : offset + length]):
+        if call["name"] and not any(silent[offset : offset + length]):
             names.append(Mark(kind="code", offset=offset, length=length))
     return names
 

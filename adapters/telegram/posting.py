@@ -14,7 +14,7 @@ from adapters.base import Address, Call, Rate, Receipt
 from adapters.errors import Refused
 from adapters.remembering import remember
 from adapters.telegram import render
-from adapters.telegram.marks import Mark, Rendered
+from adapters.telegram.marks import Mark, Rendered, bare
 from adapters.telegram.web import ApiRefused, translated
 from config.channels.telegram import TelegramSettings
 
@@ -120,7 +120,7 @@ class Posting:
                 )  # fmt: skip
         except ApiRefused as refused:
             if told.marks and refused.because(*_NO_MARKS):
-                return await self._post(address, Rendered(told.text))
+                return await self._post(address, bare(told, calls=is_private(address)))
             if address.thread is not None and refused.because(*_NO_THREAD):
                 return await self._post(msgspec.structs.replace(address, thread=None), told)
             raise
@@ -138,7 +138,7 @@ class Posting:
                 return
             if not told.marks or not refused.because(*_NO_MARKS):
                 raise
-            await self._edit(address, message, Rendered(told.text))
+            await self._edit(address, message, bare(told, calls=is_private(address)))
 
 
 def rates(name: str, address: Address, call: Call) -> tuple[Rate, ...]:

@@ -62,6 +62,23 @@ async def test_names_in_an_answer_call_nobody_in_a_group(there: World) -> None:
     assert [["code"], ["code"], ["mention"]] == kinds
 
 
+async def test_names_call_nobody_where_marks_are_refused(there: World) -> None:
+    """What is left without its marks has no name in it that the platform would find, and no more room to grow."""
+    group, no_marks = there.tg.group("Team", there.ann), refused("can't parse entities: x")
+    there.tg.faults.plan("sendMessage", no_marks)
+    shown = await there.adapter.show(there.to(group), "ask @bob_lee", turn="7", shown=None)
+    (growing,) = group.replies()
+    kinds = [[mark["type"] for mark in growing.entities]]
+    there.tg.faults.plan("sendMessage", no_marks)
+    there.tg.faults.plan("editMessageText", no_marks)
+    await there.adapter.send(there.to(group), "ask @bob_lee, 李@ann_li or a@b.example", chunk_id="1", shown=shown)
+    await there.adapter.send(there.to(), "**ask** @BotFather", chunk_id="2")
+    kinds += [[mark["type"] for mark in reply.entities] for reply in (*group.replies(), *there.dm.replies())]
+
+    assert [[], ["email"], ["mention"]] == kinds
+    assert ["ask ＠bob_lee, 李@ann_li or a@b.example"] == [reply.text for reply in group.replies()]
+
+
 async def test_what_is_answered_is_shown_only_where_others_spoke_between(there: World) -> None:
     """And the answer comes though the question is gone."""
     question = there.ann.says(there.dm, "question")

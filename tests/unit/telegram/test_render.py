@@ -79,6 +79,12 @@ def test_each_form_has_its_look(markdown: str, text: str, marks: list[tuple[str,
         ("`@ann` [@bob](https://x.example)", [("code", "@ann"), ("text_link", "@bob")]),
         ("```\n@ann\n```", [("pre", "@ann")]),
         ("@ann你好 你好@ann x@ann @a", []),
+        ("见 https://www.npmjs.com/package/@types/node 和 @types", [("code", "@types")]),
+        ("<https://medium.com/@ann/x-1?y=@bob#@c_d>", []),
+        (
+            "http://wiki/@ann https://x.example/路/@bob https://@eve.example",
+            [("code", f"@{one}") for one in ("ann", "bob", "eve")],
+        ),
     ],
 )
 def test_names_in_an_answer_call_nobody(markdown: str, marks: list[tuple[str, str]]) -> None:
