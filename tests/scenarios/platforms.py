@@ -313,6 +313,7 @@ async def world(
     ways: Sequence[str] = WAYS,
     agents: str = "default: {kind: openai, base_url: 'MODEL', model: stub}",
     more: str | Mapping[str, str] = "",
+    memory: str | Mapping[str, str] = LONG,
     body: str = "",
     storage: str | None = None,
     server: str = "",
@@ -320,9 +321,9 @@ async def world(
     module: str | None = None,
     prepare: Callable[[World], None] = lambda there: None,
 ) -> AsyncIterator[World]:
-    """Run it all. `more` is written into every channel, or each way's own; `body` below all of them, so that it may begin with
-    more channels. `stepped`: the platforms' time stands still but for `World.later`. `module`: which process it is. `prepare`
-    sees the world before the gateway does."""
+    """Run it all. `more` and `memory` are written into every channel, or each way's own; `body` below all of them, so that it
+    may begin with more channels. `stepped`: the platforms' time stands still but for `World.later`. `module`: which process it
+    is. `prepare` sees the world before the gateway does."""
     clocks = (SteppedClock(), LoopClock(scale=0)) if stepped else None
     async with (
         slack(clock=clocks[0] if clocks else None) as platform,
@@ -331,8 +332,9 @@ async def world(
     ):
         sides = {name: _side(name, platform, tg) for name in ways}
         own = more if isinstance(more, Mapping) else dict.fromkeys(ways, more)
+        kept = memory if isinstance(memory, Mapping) else dict.fromkeys(ways, memory)
         channels = "".join(
-            f"  {name}: {{{side.settings()}, limits: {{per_minute: 1000}}, {LONG}{own.get(name, '')}}}\n"
+            f"  {name}: {{{side.settings()}, limits: {{per_minute: 1000}}, {kept[name]}{own.get(name, '')}}}\n"
             for name, side in sides.items()
         )
         config = write_config(
