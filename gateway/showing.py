@@ -71,6 +71,7 @@ class Shown:
         self._message_id = next(earlier, None)
         self._kept = self._message_id
         self._signed = False
+        self._lost = False  # a first message may stand there whose id is not known
         self._over = asyncio.Event()
         self._draft: Draft | None = None
         self._task: asyncio.Task[None] | None = None
@@ -85,8 +86,8 @@ class Shown:
             self._task = asyncio.create_task(run, name=f"show {self._turn.turn_id}")
 
     async def recall(self) -> None:
-        """Find the message that an attempt before this one has shown, if it died before it could keep the id: the reply is to
-        take that message's place, not to stand below it."""
+        """Find the message that shows the turn where its id was lost, with an attempt before this one or with the platform's
+        answer: the reply is to take that message's place, not to stand below it."""
         if self._message_id is not None:
             return
         with self._means.channels.lent(self._address.channel) as adapter:
@@ -109,10 +110,14 @@ class Shown:
             self._draft.changed.set()
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)
+        if self._lost:
+            self._lost = False
+            await self.recall()
         return self._message_id
 
     def cancel(self) -> None:
         """Show no more, and leave what is under way."""
+        self._lost = False
         if self._task is not None:
             self._task.cancel()
 
@@ -238,9 +243,11 @@ class Shown:
             case SendFailed() | TimeoutError():
                 # Refused for good; or a first message whose id is not known: a second one must not follow it.
                 logger.info("showing ends", extra=extra)
+                self._lost = call == "send" and not isinstance(exc, Refused)
                 self._over.set()
             case _:
                 logger.error("showing broke off", exc_info=exc, extra=extra)
+                self._lost = call == "send"
                 self._over.set()
 
 

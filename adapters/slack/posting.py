@@ -98,20 +98,14 @@ class Posting:
 
     async def show(self, address: Address, text: str, *, turn: str, shown: str | None) -> str | None:
         """Post the answer as far as it has come, then edit that message. What is longer than one message shows its first
-        part until the answer is whole. A post whose answer was lost is looked for, so that none stays there half-done."""
+        part until the answer is whole."""
         # Where it is dense with marks, that takes long enough for others to notice.
         piece = await asyncio.to_thread(render.beginning, text)
         if not piece.strip() or (shown is not None and self._shown.get(shown) == piece):
             return shown
         content = render.message(piece, quoted=address.quoted)
         if shown is None:
-            mark = _shows(turn)
-            try:
-                shown = await self._post(address, {**content, "metadata": marked(mark)})
-            except Unknown:
-                shown = await found(self._client, address, mark, me=self._me)
-                if shown is None:
-                    raise
+            shown = await self._post(address, {**content, "metadata": marked(_shows(turn))})
         else:
             await self._update(address.room, shown, content)
         remember(self._shown, shown, piece, most=_REMEMBERED)

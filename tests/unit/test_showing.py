@@ -463,8 +463,14 @@ async def test_a_channel_that_goes_down_meanwhile(house: House) -> None:
 class Finder(Stage):
     """A stage that can be asked what it shows for a turn; `there` says what, or fails."""
 
-    def __init__(self, there: str | Exception | None, *, show_every_s: float | None = 0.01) -> None:
-        super().__init__(show_every_s=show_every_s)
+    def __init__(
+        self,
+        there: str | Exception | None,
+        *,
+        show_every_s: float | None = 0.01,
+        fault: Callable[[str, int], Exception | None] = lambda call, n: None,
+    ) -> None:
+        super().__init__(fault, show_every_s=show_every_s)
         self.there = there
 
     async def find(self, address: Address, *, chunk_id: str) -> Receipt | None:
@@ -491,6 +497,22 @@ async def test_what_a_dead_attempt_has_shown_is_found_again(house: House) -> Non
         write(made, "text")
         await stage.until(lambda: "m7: text" in stage.seen)
         assert "m7" == await shown.end()
+
+
+@pytest.mark.parametrize(
+    ("fault", "looked"),
+    [(TimeoutError(), True), (Unknown("lost"), True), (RuntimeError("broken"), True), (Refused("no"), False)],
+    ids=["late", "lost", "broken", "refused"],
+)
+async def test_a_first_message_whose_id_was_lost_is_replaced_too(house: House, fault: Exception, looked: bool) -> None:
+    """Else it stays there half-done, beside the finished answer: a platform that is slow to answer has it all the same."""
+    stage, made = Finder("m7", fault=lambda call, n: fault if call == "send" else None), draft()
+    async with house.showing(stage, show_s=0.05) as shown:
+        shown.follow(made)
+        write(made, "text")
+        await stage.until(lambda: bool(stage.texts()))
+        assert ("m7" if looked else None) == await shown.end()
+    assert int(looked) == stage.seen.count("looked")
 
 
 @pytest.mark.parametrize(
