@@ -15,11 +15,12 @@ from tests.scenarios.world import Hook, in_folder
 
 WITH_MODEL = ("slack-http", "telegram-polling", "hook")
 RULES_ALONE = ("slack-socket", "telegram-webhook", "hook-rules")
+HOOKS = ("hook", "hook-rules")
 WAYS = (*WITH_MODEL, *RULES_ALONE)
 
 _WINDOW = "window: {turns: 3}, summary: {start_turns: 4}"
 _MODEL, _RULES = f"memory: {{{_WINDOW}}}", f"memory: {{model: none, {_WINDOW}}}"
-_HOOKS = f"""
+_CHANNELS = f"""
   hook: {{kind: webhook, secrets: ["${{HOOK}}"], limits: {{per_minute: 1000}}, {_MODEL}}}
   hook-rules: {{kind: webhook, secrets: ["${{HOOK}}"], limits: {{per_minute: 1000}}, {_RULES}}}
 """
@@ -59,7 +60,7 @@ async def remembering(
     memory = {way: _MODEL if way in WITH_MODEL else _RULES for way in ways}
     platforms = [way for way in ways if not way.startswith("hook")]
     async with (
-        world(folder, ways=platforms, memory=memory, body=_HOOKS, storage=storage) as there,
+        world(folder, ways=platforms, memory=memory, body=_CHANNELS, storage=storage) as there,
         aiohttp.ClientSession() as session,
     ):
         yield Remembering(there, session, storage or in_folder(folder))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import psycopg
+import redis
 
 from tests.scenarios.platforms import Room, words
 from tests.scenarios.world import Hook, Prompt, rows
@@ -148,7 +149,9 @@ _TIMES = {
 
 def days_later(storage: str, days: int) -> None:
     """Let days go by for a gateway that does not run: everything that is stored becomes so much older."""
-    url = storage.partition("\n")[0]
+    url, _, cache = storage.partition("\nredis: ")
+    if cache:
+        redis.Redis.from_url(cache).flushall()  # what it held has expired long since
     kind = "sqlite" if url.startswith("sqlite") else "postgres"
     earlier = [
         f'UPDATE "{table}" SET "{column}" = "{column}" - {days * 86_400_000}'
