@@ -55,6 +55,9 @@ def parser() -> argparse.ArgumentParser:
     chat.add_argument("--as", dest="person", default="you", help="name to speak as")
     chat.add_argument("--room", help="a group room instead of a private talk")
     chat.add_argument("--url", help="a running gateway (default: the one of these settings, or one for this talk)")
+    people = verb("people", "persons: list, show, export or erase PERSON", as_json=True)
+    people.add_argument("act", choices=("list", "show", "export", "erase"))
+    people.add_argument("person", nargs="?", metavar="PERSON", help="a person's number")
     db = verb("db", "the database: status, migrate, backup FILE", as_json=True)
     db.add_argument("act", choices=("status", "migrate", "backup"))
     db.add_argument("file", nargs="?", type=Path)
@@ -130,6 +133,12 @@ def _service(act: str) -> Callable[[argparse.Namespace], int]:
     return run
 
 
+def _people(args: argparse.Namespace) -> int:
+    from gateway.admin.people_cli import people
+
+    return asyncio.run(people(_load(args), args))
+
+
 VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "serve": _serve,
     "check": _check,
@@ -139,6 +148,7 @@ VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "explain": _service("explain"),
     "replay": _service("replay"),
     "chat": _service("chat"),
+    "people": _people,
     "db": _service("db"),
 }
 

@@ -32,6 +32,8 @@ from config.problems import InvalidSettings
 from config.reload import watch
 from config.settings import AgentSettings, Settings
 from gateway import logs
+from gateway.admin.door import door
+from gateway.admin.people import Eraser, Receipt
 from gateway.admin.service import Admin, Explaining
 from gateway.admitting import Admitting
 from gateway.agents.demo import DemoAgent
@@ -46,6 +48,7 @@ from gateway.health import Health
 from gateway.hot.process import ProcessRateLimits, ProcessStreams
 from gateway.http import HttpChannel, HttpServer
 from gateway.inbox.base import Event, Inbox, Outbox
+from gateway.inbox.erasable import Erasable
 from gateway.inbox.sqlite import SqliteInbox
 from gateway.intake import Intake
 from gateway.lanes import Gathering, Lanes
@@ -80,7 +83,7 @@ READ_AT_START = ("server", "storage", "redis", "database", "queue")
 """Sections whose change waits for the next start."""
 
 
-class Queues(Inbox, Outbox, Protocol):
+class Queues(Inbox, Outbox, Erasable, Protocol):
     """One object that is both queues."""
 
 
@@ -176,6 +179,29 @@ async def open_reading(settings: Settings) -> AsyncIterator[FullStore]:
             )
 
 
+async def erase_alone(configuration: Configuration, person_id: int) -> Receipt | None:
+    """Erase a person where no gateway runs on the SQLite file; on PostgreSQL beside those that run. None: nobody has that number.
+
+    Raises as `Eraser.erase` does; `StoreUnavailable` also for a file that another process has."""
+    settings = configuration.settings
+
+    async def ended(_turn_id: int) -> None:
+        """Nobody follows a turn here."""
+
+    async with open_storage(settings, ids=Ids(0)) as storage:
+        eraser = Eraser(
+            persons=storage.store.persons,
+            queues=storage.queues,
+            configuration=lambda: configuration,
+            halt=lambda _event: None,
+            ended=ended,
+            forget=lambda _event_ids: None,
+            clock=now_ms,
+            within_s=settings.queue.send_s,
+        )
+        return await eraser.erase(person_id)
+
+
 async def backup(settings: Settings, target: Path) -> AsyncGenerator[int, None]:
     """Copy the SQLite file to `target` while it is in use; yields the pages left to copy."""
     path = sqlite_path(settings.storage)
@@ -248,6 +274,12 @@ async def run(
 
         def look_up_anew() -> None:
             live.configuration = rooms.applied(live.configuration)
+            people.forget()  # another instance may have erased one
+
+        def forgotten(event_ids: Sequence[int]) -> None:
+            people.forget()
+            memory.names.forget()
+            streams.forget(event_ids)
 
         rooms = Rooms(names=memory.names, outbox=queues, changed=look_up_anew)
 
@@ -359,6 +391,17 @@ async def run(
             metrics=lambda: rendered(metrics, queues),
         )
 
+        eraser = Eraser(
+            persons=store.persons,
+            queues=queues,
+            configuration=lambda: live.configuration,
+            halt=lanes.withdrawn,
+            ended=intake.ended,
+            forget=forgotten,
+            clock=now_ms,
+            within_s=queue.send_s,
+        )
+
         async def put_in_place(changed: Configuration, tasks: asyncio.TaskGroup, *, first: bool = False) -> None:
             changed = rooms.applied(changed)
             mask.know(secrets_of(changed.settings))
@@ -392,7 +435,7 @@ async def run(
             ]
             answering = tasks.create_task(lanes.run(), name="lanes")
             sending = tasks.create_task(delivery.run(), name="delivery")
-            async with server.running() as port:
+            async with door(sqlite_path(settings.storage), eraser.erase), server.running() as port:
                 announce(ready_line(settings, port=port, live=live))
                 lasting.append(tasks.create_task(look_once(health), name="first look"))
                 await stop.wait()

@@ -1,7 +1,8 @@
 """Who a sender is: from platform account to person, and the agent a person has chosen for a conversation.
 
-Both are rows of the store. Persons have a bounded cache before them: asked for at every message, and they never change. A
-choice has none: another instance may have stored a newer one, and it is looked up only where an admin allows to choose.
+Both are rows of the store. Persons have a bounded cache before them: asked for at every message, and they change only when
+one is erased. A choice has none: another instance may have stored a newer one, and it is looked up only where an admin
+allows to choose.
 """
 
 from __future__ import annotations
@@ -34,6 +35,10 @@ class People:
             if len(self._persons) > self._bound:
                 self._persons.popitem(last=False)
         return person
+
+    def forget(self) -> None:
+        """Look every person up again: one was erased, and their accounts are a new person's."""
+        self._persons.clear()
 
     async def chosen_agent(self, event: InboundEvent) -> str | None:
         """Return the agent the sender has chosen in this conversation; None: none."""

@@ -35,7 +35,7 @@ from gateway.rooms import target_of
 from gateway.routing import UNREADABLE, Route, decode, place_of
 from gateway.showing import Showing, Shown
 from gateway.talk import Talk
-from memory.errors import ScopeMoved
+from memory.errors import PersonErased, ScopeMoved, UnknownScope
 from memory.ids import now_ms
 from memory.service import Memory
 from memory.turn import TurnRequest
@@ -199,7 +199,16 @@ class Responder:
     async def _answer(
         self, turn: Running, routes: list[Route], shown: Shown, *, said: str | None = None
     ) -> Outgoing | None:
-        """Append, load, ask, append. `said` stands for the head's text (what followed `/new`)."""
+        """Append, load, ask, append. `said` stands for the head's text (what followed `/new`). None: it begins again, as what was
+        known of the speaker is no more; a turn of somebody who was erased has ended by then."""
+        try:
+            return await self._asked(turn, routes, shown, said=said)
+        except (PersonErased, UnknownScope):
+            self._people.forget()
+            self._memory.names.forget()
+            return None
+
+    async def _asked(self, turn: Running, routes: list[Route], shown: Shown, *, said: str | None) -> Outgoing | None:
         routes = list(await asyncio.gather(*(self._named(route) for route in routes)))
         head = routes[0]
         kind = self._live.configuration.settings.channels[head.event.channel].kind

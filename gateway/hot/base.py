@@ -28,6 +28,10 @@ class Streams(Protocol):
         """End one event's stream with `done` or `failed` and its final view."""
         ...
 
+    def forget(self, event_ids: Sequence[int]) -> None:
+        """Drop the streams of these events, words and all: whoever follows one looks at the truth."""
+        ...
+
     def knows(self, event_id: int) -> bool:
         """Whether the stream of the event is at hand here."""
         ...

@@ -110,6 +110,12 @@ class ProcessStreams:
             if len(self._finished) > self._most_finished:
                 self._streams.pop(self._finished.popleft(), None)
 
+    def forget(self, event_ids: Sequence[int]) -> None:
+        for event_id in event_ids:
+            stream = self._streams.pop(event_id, None)
+            if stream is not None and stream.closed:
+                self._finished.remove(event_id)
+
     async def follow(
         self, event_id: int, *, after: int | None, idle_s: float
     ) -> AsyncGenerator[StreamEvent | None, None]:

@@ -23,8 +23,10 @@ _FOUND = (
 _LOCK_LANES = "SELECT 1 FROM inbox_lanes WHERE lane = ANY(%s::text[]) ORDER BY lane FOR NO KEY UPDATE"
 _END = f"UPDATE inbox_events SET state = %s, outcome = %s WHERE id = %s AND {WAITING}"
 _NO_REPLY = "INSERT INTO outbox_replies (turn_id, text) VALUES (%s, '') ON CONFLICT DO NOTHING"
-_QUEUES = "SELECT DISTINCT queue FROM outbox_chunks WHERE turn_id = ANY(%s::bigint[]) AND state = 'waiting'"
-_GIVE_UP = "UPDATE outbox_chunks SET state = 'dead', settled_ms = %s WHERE turn_id = %s AND state = 'waiting'"
+_QUEUES = f"SELECT DISTINCT queue FROM outbox_chunks WHERE turn_id = ANY(%s::bigint[]) AND {LIVE}"
+# What is marked as being sent from a queue that is nobody's was left so by an instance that is gone.
+_GIVE_UP = """UPDATE outbox_chunks c SET state = 'dead', settled_ms = %s WHERE turn_id = %s AND (state = 'waiting' OR
+  state = 'sending' AND NOT EXISTS (SELECT 1 FROM outbox_queues q WHERE q.queue = c.queue AND q.owner IS NOT NULL))"""
 _SENDING = f"SELECT 1 FROM outbox_chunks WHERE turn_id = %s AND {LIVE} LIMIT 1"
 _END_REPLIED = "UPDATE inbox_events SET state = %s, outcome = %s WHERE id = %s AND state = 'replied'"
 _SAY_WHY = "UPDATE inbox_events SET outcome = %s WHERE id = %s AND state IN ('ignored', 'observed')"

@@ -18,7 +18,11 @@ _QUOTING = """SELECT id, body FROM inbox_events
 _FOUND = "SELECT id, turn_id, lane, kind, state FROM inbox_events WHERE id = ? AND length(speaker)"
 _END = f"UPDATE inbox_events SET state = ?, outcome = ? WHERE id = ? AND {WAITING}"
 _NO_REPLY = "INSERT INTO outbox_replies (turn_id, text) VALUES (?, '') ON CONFLICT DO NOTHING"
-_GIVE_UP = """UPDATE outbox_chunks SET state = 'dead', settled_ms = ? WHERE turn_id = ? AND state = 'waiting' RETURNING queue"""
+# What is marked as being sent from a queue that is nobody's was left so by a process that is gone.
+_GIVE_UP = """UPDATE outbox_chunks SET state = 'dead', settled_ms = ?
+  WHERE turn_id = ? AND (state = 'waiting' OR state = 'sending'
+    AND NOT EXISTS (SELECT 1 FROM outbox_queues q WHERE q.queue = outbox_chunks.queue AND q.owner IS NOT NULL))
+  RETURNING queue"""
 _SENDING = f"SELECT 1 FROM outbox_chunks WHERE turn_id = ? AND {LIVE} LIMIT 1"
 _END_REPLIED = "UPDATE inbox_events SET state = ?, outcome = ? WHERE id = ? AND state = 'replied'"
 _SAY_WHY = "UPDATE inbox_events SET outcome = ? WHERE id = ? AND state IN ('ignored', 'observed')"

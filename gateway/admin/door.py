@@ -1,0 +1,103 @@
+"""The door by which the command line reaches the gateway that runs on the same SQLite file: one process writes to it, so what
+others want written is asked of that one.
+
+It listens on this machine only, on a port of its own; a file beside the database, readable by its owner alone, tells where
+and with which token. Whoever may write the database may come in. On PostgreSQL there is none: there anybody may write.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from hmac import compare_digest
+from pathlib import Path
+
+import aiohttp
+import msgspec
+from aiohttp import web
+
+from gateway.admin.people import Receipt
+from gateway.errors import StoreBusy
+from memory.errors import StoreUnavailable
+
+logger = logging.getLogger(__name__)
+
+Erase = Callable[[int], Awaitable[Receipt | None]]
+
+_UNKNOWN, _BUSY = 404, 503
+
+
+def _note(path: Path) -> Path:
+    return path.with_name(f"{path.name}.door")
+
+
+@asynccontextmanager
+async def door(path: Path | None, erase: Erase) -> AsyncIterator[None]:
+    """Keep the door of the database at `path` open; None: it has none. Where it can't be made, that is logged and all else
+    goes on."""
+    if path is None:
+        yield
+        return
+    token = secrets.token_urlsafe(32)
+    runner = web.AppRunner(_application(erase, token), access_log=None, handle_signals=False)
+    await runner.setup()
+    try:
+        try:
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            _write(_note(path), {"url": f"http://127.0.0.1:{runner.addresses[0][1]}", "token": token})
+        except OSError as exc:
+            logger.warning("the command line cannot reach this gateway", extra={"reason": exc.strerror})
+        yield
+    finally:
+        _note(path).unlink(missing_ok=True)
+        await runner.cleanup()
+
+
+def _write(note: Path, told: dict[str, str]) -> None:
+    note.unlink(missing_ok=True)  # of a gateway that was killed
+    with os.fdopen(os.open(note, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w") as file:
+        json.dump(told, file)
+
+
+def _application(erase: Erase, token: str) -> web.Application:
+    async def erased(request: web.Request) -> web.Response:
+        if not compare_digest(request.headers.get("Authorization", "").encode(), f"Bearer {token}".encode()):
+            return web.Response(status=401)
+        try:
+            receipt = await erase(int(request.match_info["person"]))
+        except (StoreBusy, StoreUnavailable) as fault:
+            logger.warning("person not erased", exc_info=fault)
+            return web.Response(status=_BUSY, text=str(fault))
+        return web.Response(status=_UNKNOWN) if receipt is None else web.Response(body=msgspec.json.encode(receipt))
+
+    app = web.Application()
+    app.router.add_post(r"/people/{person:\d{1,18}}/erase", erased)
+    return app
+
+
+async def ask(path: Path, person_id: int) -> Receipt | None:
+    """Let the gateway that runs on the database erase the person; None: it knows no such person.
+
+    Raises `StoreBusy` when it can't do so now, OSError when none runs or it can't be reached.
+    """
+    told = json.loads(await asyncio.to_thread(_note(path).read_text, "utf-8"))
+    headers = {"Authorization": f"Bearer {told['token']}"}
+    try:
+        # An erasure takes as long as there is to erase; what runs on this machine does not go silent.
+        async with (
+            aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None, sock_connect=5)) as session,
+            session.post(f"{told['url']}/people/{person_id}/erase", headers=headers) as response,
+        ):
+            body = await response.read()
+    except aiohttp.ClientError as exc:
+        raise OSError(f"the gateway that wrote {str(_note(path))!r} does not answer") from exc
+    if response.status == _BUSY:
+        raise StoreBusy(body.decode(), retry_after_s=0)
+    if response.status not in (200, _UNKNOWN):
+        raise OSError(f"what answers there is another program ({response.status}); remove {str(_note(path))!r}")
+    return None if response.status == _UNKNOWN else msgspec.json.decode(body, type=Receipt)

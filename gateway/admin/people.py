@@ -1,0 +1,230 @@
+"""A person's end: one act over the queues, the memory store and what this process remembers, with a receipt of counts.
+
+What waits or runs for the person ends first, in sight; then the memory goes, then the queues' words, last the accounts, by which
+all that could be found. It may break off anywhere: asked again it goes on, and where nothing is left the counts are 0.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from adapters.base import EditEvent, MessageEvent
+from config.loader import Configuration
+from gateway.errors import StoreBusy
+from gateway.inbox.base import Event, Inbox, Outcome
+from gateway.inbox.erasable import Erasable, Page
+from gateway.routing import Route, decode, encode
+from memory.key import decode_part, encode_conversation, encode_part
+from memory.people import Account, Person, Persons, Posted
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+ERASED = Outcome(state="ignored", rule="person_erased")
+PAGE = 1000
+"""Events that one look at the queues passes."""
+COUNTED = ("inbox_events", "outbox_replies", "outbox_chunks")
+"""Rows of the queues that are emptied; a receipt names them, also where there were none."""
+BATCH = 100
+"""Events that one transaction erases at most."""
+
+
+class Receipt(msgspec.Struct, frozen=True, kw_only=True):
+    """What an erasure took away: rows by kind, the queues' among them; numbers only."""
+
+    person: str
+    erased: dict[str, int]
+
+
+class Queues(Inbox, Erasable, Protocol):
+    """The queues, with what an erasure needs of them."""
+
+
+@dataclass(slots=True)
+class _Traces:
+    """What the queues hold of a person. `talk`: where the messages of each turn stand."""
+
+    events: dict[int, Event] = field(default_factory=dict)
+    accounts: set[Account] = field(default_factory=set)
+    posted: set[Posted] = field(default_factory=set)
+    talk: dict[int, tuple[str, str]] = field(default_factory=dict)
+
+
+class Eraser:
+    """Erases persons, one at a time. `halt` cuts short the turn here that answers an event; `ended` is told each turn that this
+    has ended, `forget` the events that are no more, when memory has forgotten the person."""
+
+    def __init__(
+        self,
+        *,
+        persons: Persons,
+        queues: Queues,
+        configuration: Callable[[], Configuration],
+        halt: Callable[[Event], None],
+        ended: Callable[[int], Awaitable[None]],
+        forget: Callable[[Sequence[int]], None],
+        clock: Callable[[], int],
+        within_s: float,
+    ) -> None:
+        """`clock` gives milliseconds since 1970, UTC; `within_s` is how long a reply that is being sent is waited for."""
+        self._persons = persons
+        self._queues = queues
+        self._configuration = configuration
+        self._halt = halt
+        self._ended = ended
+        self._forget = forget
+        self._clock = clock
+        self._within_s = within_s
+        self._one = asyncio.Lock()
+
+    async def erase(self, person_id: int) -> Receipt | None:
+        """Erase the person everywhere; None: there is no such person. What they say from now on makes a new person.
+
+        Raises `StoreBusy` and `memory.errors.StoreUnavailable`, also when a reply to them was still being sent after the time
+        that it has: ask again then.
+        """
+        async with self._one:
+            person = await self._persons.find(person_id)
+            if person is None:
+                return None
+            receipt = await self._erase(person)
+        logger.info("person erased", extra={"person": receipt.person, "erased": receipt.erased})
+        return receipt
+
+    async def _erase(self, person: Person) -> Receipt:
+        counts, traces = Counter(dict.fromkeys(COUNTED, 0)), _Traces()
+        if person.erased_ms is None:
+            counts.update(await self._end(await self._trace(person, traces, until_ms=None)))
+        now = self._clock()
+        await self._persons.begin(person.id, now_ms=now)
+        # What had come before it began; what came later is a new person's.
+        until_ms = now if person.erased_ms is None else person.erased_ms
+        counts.update(await self._end(await self._trace(person, traces, until_ms=until_ms)))
+        accounts = sorted({*traces.accounts, *await self._persons.accounts(person.id)})
+        erased = await self._persons.erase(person.id, accounts=accounts, posted=sorted(traces.posted), now_ms=now)
+        counts.update(erased.counts)
+        counts["quotes"] += await self._mend(traces.posted)
+        self._forget(sorted(traces.events))
+        counts["identities"] += await self._persons.unlink(person.id)
+        return Receipt(person=str(person.id), erased=dict(counts))
+
+    async def _trace(self, person: Person, traces: _Traces, *, until_ms: int | None) -> list[Event]:
+        """Find what the queues hold of the person, accepted until then; return the events that were not known yet."""
+        fresh: list[Event] = []
+        for channel, speaker in await self._speakers(person):
+            async for event in self._spoken(channel, speaker):
+                late = until_ms is not None and event.accepted_ms > until_ms
+                if event.id not in traces.events and not late and _note(traces, event, person):
+                    fresh.append(event)
+        for some in _batched([event.turn_id for event in fresh], PAGE):
+            for turn_id, message_id in await self._queues.posted(some):
+                traces.posted.add(Posted(*traces.talk[turn_id], message_id))
+        return fresh
+
+    async def _speakers(self, person: Person) -> list[tuple[str, str]]:
+        """Return (channel, speaker) under which the person's events may stand; whose they are, they tell themselves."""
+        known = await self._persons.accounts(person.id)
+        found = {(decode_part(account.channel), decode_part(account.user)) for account in known}
+        for name, channel in self._configuration().settings.channels.items():
+            for identity in person.identities:
+                if identity.kind == channel.kind:
+                    found |= {(name, identity.account), (name, f"{identity.tenant}.{identity.account}")}
+        return sorted(found)
+
+    async def _spoken(self, channel: str, speaker: str) -> AsyncIterator[Event]:
+        page = Page(next_id=0)
+        while page.next_id is not None:
+            page = await self._queues.spoken(channel, speaker, after_id=page.next_id, limit=PAGE)
+            for event in page.events:
+                yield event
+
+    async def _end(self, events: Sequence[Event]) -> Counter[str]:
+        """End what has not ended, and empty all of it."""
+        counts: Counter[str] = Counter()
+        for some in _batched(events, BATCH):
+            for event in some:
+                if event.state == "running":
+                    self._halt(event)
+            turns = {event.id: event.turn_id for event in some}
+            busy, seen = list(turns), 0
+            try:
+                async with asyncio.timeout(self._within_s):
+                    while busy:
+                        emptied = await self._queues.erase(busy, ERASED, now_ms=self._clock())
+                        counts.update(emptied.counts)
+                        for turn_id in {turns[id_] for id_ in emptied.ended}:
+                            await self._ended(turn_id)
+                        busy = list(emptied.busy)
+                        if busy:
+                            seen = await self._queues.changed(seen)
+            except TimeoutError:
+                reason = f"a reply to the person is still being sent after {self._within_s:g} s; erase them again"
+                raise StoreBusy(reason, retry_after_s=self._within_s) from None
+        return counts
+
+    async def _mend(self, posted: Iterable[Posted]) -> int:
+        """Take quotes of the person's messages out of what others' events hold."""
+        gone: dict[str, set[tuple[str, str]]] = {}
+        for message in posted:
+            room = message.conversation.partition("/")[0]
+            gone.setdefault(decode_part(message.channel), set()).add((room, message.message_id))
+        mended = 0
+        for channel, messages in gone.items():
+            page = Page(next_id=0)
+            while page.next_id is not None:
+                mend = partial(unquoted, gone=messages)
+                page = await self._queues.mend(channel, mend, after_id=page.next_id, limit=PAGE)
+                mended += page.mended
+        return mended
+
+
+def _note(traces: _Traces, event: Event, person: Person) -> bool:
+    """Take an event into the traces if it is the person's; say whether it is. One that this release cannot read names nobody."""
+    try:
+        said = decode(event.body).event
+    except msgspec.DecodeError:
+        return False
+    sender = said.sender
+    if not any((sender.tenant, sender.account) == (one.tenant, one.account) for one in person.identities):
+        return False
+    channel, conversation = encode_part(said.channel), encode_conversation(said.room, said.thread)
+    traces.events[event.id] = event
+    traces.talk[event.turn_id] = (channel, conversation)
+    traces.accounts.add(Account(encode_part(sender.user), channel))
+    if isinstance(said, MessageEvent | EditEvent):
+        traces.posted.add(Posted(channel, conversation, said.message_id))
+    return True
+
+
+def unquoted(body: bytes, *, gone: Collection[tuple[str, str]]) -> bytes | None:
+    """Return the body of an event without its quote, if that is of a message that is `gone`: (room, message id), the room
+    encoded as in a key. None: it quotes another, or none. An edit does not say what its message quotes: in a room of such
+    messages it quotes nothing any more. Pure."""
+    try:
+        route = decode(body)
+    except msgspec.DecodeError:
+        return None
+    said = route.event
+    if not isinstance(said, MessageEvent | EditEvent) or said.quote is None:
+        return None
+    room = encode_part(said.room)
+    if isinstance(said, MessageEvent) and (room, said.in_reply_to) not in gone:
+        return None
+    if isinstance(said, EditEvent) and room not in {there for there, _ in gone}:
+        return None
+    mended: Route = msgspec.structs.replace(route, event=msgspec.structs.replace(said, quote=None))
+    return encode(mended)
+
+
+def _batched(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]

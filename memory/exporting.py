@@ -1,0 +1,140 @@
+"""What is stored of a person, as one JSON document with its sources, made piece by piece: nothing of it is held as a whole.
+
+Quotes are left out: they are other people's words. Ids are strings, as in all of our JSON; times are UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import msgspec
+
+from memory.base import Fact, Message, ProfileItem, Summary
+from memory.key import decode_part
+from memory.people import Person, Persons
+
+Row = TypeVar("Row", Message, Fact, ProfileItem, Summary)
+
+PAGE = 500
+
+_encode = msgspec.json.Encoder().encode
+
+
+async def export(persons: Persons, person: Person) -> AsyncGenerator[bytes, None]:
+    """Yield the document in pieces: who the person is, what they wrote and what answered it, and what memory made of it, with
+    the status of each and the messages that it came from."""
+    head = {
+        "person": str(person.id),
+        "created_at": _time(person.created_ms),
+        "erased_at": _time(person.erased_ms),
+        "identities": person.identities,
+    }
+    yield _encode(head)[:-1]
+    id_ = person.id
+
+    async def messages(last: Message | None) -> Sequence[Message]:
+        return await persons.messages(id_, after=(last.scope_id, last.id) if last else (0, 0), limit=PAGE)
+
+    async def items(last: ProfileItem | None) -> Sequence[ProfileItem]:
+        return await persons.items(id_, after_id=last.id if last else 0, limit=PAGE)
+
+    async def facts(last: Fact | None) -> Sequence[Fact]:
+        return await persons.facts(id_, after_id=last.id if last else 0, limit=PAGE)
+
+    async def summaries(last: Summary | None) -> Sequence[Summary]:
+        return await persons.summaries(id_, after_id=last.id if last else 0, limit=PAGE)
+
+    async for piece in _list("messages", messages, _message):
+        yield piece
+    async for piece in _list("profile", items, _item):
+        yield piece
+    async for piece in _list("facts", facts, _fact):
+        yield piece
+    async for piece in _list("summaries", summaries, _summary):
+        yield piece
+    yield b"}"
+
+
+async def _list(
+    name: str, page: Callable[[Row | None], Awaitable[Sequence[Row]]], told: Callable[[Row], dict[str, Any]]
+) -> AsyncGenerator[bytes, None]:
+    yield b"," + _encode(name) + b":["
+    last: Row | None = None
+    while rows := await page(last):
+        yield (b"," if last is not None else b"") + b",".join(_encode(told(row)) for row in rows)
+        last = rows[-1]
+    yield b"]"
+
+
+def _message(row: Message) -> dict[str, Any]:
+    room, slash, thread = row.conversation.partition("/")
+    return {
+        "id": str(row.id),
+        "conversation": str(row.scope_id),
+        "session": row.session_id,
+        "turn": str(row.turn_id),
+        "role": row.role,
+        "text": row.text,
+        "said_at": _time(row.created_ms),
+        "edited_at": _time(row.edited_ms),
+        "deleted_at": _time(row.deleted_ms),
+        "channel": decode_part(row.channel),
+        "room": decode_part(room),
+        "thread": decode_part(thread) if slash else None,
+        "chat_type": row.chat_type,
+        "agent": decode_part(row.agent),
+        "account": row.user,
+        "name": row.speaker_name,
+        "message": row.platform_message_id,
+        "replies_to": row.reply_to,
+    }
+
+
+def _item(row: ProfileItem) -> dict[str, Any]:
+    return {
+        "id": str(row.id),
+        "namespace": row.namespace,
+        "kind": row.kind,
+        "slot": row.slot,
+        "text": row.text,
+        "value": row.value,
+        "pinned": row.pinned,
+        "chat_type": row.chat_type,
+        "status": row.status,
+        "valid_from": _time(row.valid_from_ms),
+        "valid_to": _time(row.valid_to_ms),
+        "conversation": str(row.scope_id) if row.scope_id else None,
+        "sources": [str(id_) for id_ in row.source_ids],
+    }
+
+
+def _fact(row: Fact) -> dict[str, Any]:
+    return {
+        "id": str(row.id),
+        "conversation": str(row.scope_id),
+        "session": row.session_id,
+        "slot": row.slot,
+        "value": row.value,
+        "status": row.status,
+        "noted_at": _time(row.created_ms),
+        "valid_to": _time(row.expires_ms),
+        "sources": [str(id_) for id_ in row.source_ids],
+    }
+
+
+def _summary(row: Summary) -> dict[str, Any]:
+    return {
+        "id": str(row.id),
+        "conversation": str(row.scope_id),
+        "session": row.session_id,
+        "text": row.text,
+        "made_at": _time(row.created_ms),
+        "first": str(row.first_id),
+        "last": str(row.last_id),
+    }
+
+
+def _time(ms: int | None) -> str | None:
+    return None if ms is None else datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
