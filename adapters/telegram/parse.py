@@ -21,6 +21,7 @@ from adapters.telegram.reading import (
     addressed,
     clean,
     command_for,
+    language_of,
     mentions,
     name_of,
     said,
@@ -68,7 +69,7 @@ def parse(update: Fields, *, channel: str, me: Identity) -> InboundEvent | Ignor
     """Return the event that an update stands for."""
     try:
         return _read(update, channel=channel, me=me)
-    except (msgspec.ValidationError, RecursionError):
+    except (msgspec.ValidationError, UnicodeError, RecursionError):
         return Ignored("malformed")
 
 
@@ -122,7 +123,7 @@ class _Reader:
             reply_to_bot=target is not None and target.user is not None and target.user.id == me.account,
             in_reply_to=str(target.message_id) if target is not None else None,
             quote=self._quote(),
-            language=message.user.language_code or None if message.user is not None and sender.trusted else None,
+            language=language_of(message.user) if message.user is not None and sender.trusted else None,
         )
 
     def edited(self) -> InboundEvent | Ignored:
@@ -234,7 +235,7 @@ def _presence(number: int, change: MemberChange, *, channel: str, me: Identity) 
         sender=_identity(change.chat, name=name_of(change.user)) if hides else _person(change.user),
         dedupe_ids=_dedupe_ids(me, number, "presence", room, str(change.date), str(now))[:1],
         present=now,
-        language=None if hides else change.user.language_code or None,
+        language=None if hides else language_of(change.user),
     )
 
 

@@ -117,6 +117,11 @@ def name_of(user: User) -> str:
     return clean(f"{user.first_name} {user.last_name}".strip() or user.username)
 
 
+def language_of(user: User) -> str | None:
+    """Return the person's language (BCP 47); None: not told."""
+    return clean(user.language_code) or None
+
+
 def command_for(text: str) -> str | None:
     """Return the bot that a command is for, in lower case; None: for nobody by name, or no command.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -110,6 +111,7 @@ def test_captions_are_words_and_their_marks_count() -> None:
         (message(chat=None), "malformed"),
         (message(entities=[{"type": "bold"}]), "malformed"),
         (message(message_id="5"), "malformed"),
+        (message(message_id="\ud800"), "malformed"),
     ],
 )
 def test_what_is_nothing_for_us_has_a_reason(body: dict[str, Any], rule: str) -> None:
@@ -121,6 +123,19 @@ def test_ids_beyond_32_bits_are_kept() -> None:
 
     assert ("8000000001", "8000000001", "private") == (event.sender.user, event.room, event.chat_type)
     assert ("Ann 李", "zh-hans", True) == (event.sender.name, event.language, event.sender.trusted)
+
+
+def test_no_part_of_a_message_is_what_a_store_cannot_keep() -> None:
+    """Halves of characters and NUL, wherever they stand."""
+    bad = "a\x00\ud800b"
+    bob = ANN | {"id": 8, "first_name": bad, "language_code": bad}
+    reply = message(bad) | {"message_id": 4, "from": bob}
+    event = said(bad, **{"from": bob}, reply_to_message=reply, quote={"text": bad, "position": 0})
+    forwarded = said(bad, forward_origin={"type": "hidden_user", "sender_user_name": bad, "date": 1})
+
+    for told in (event, forwarded, said(bad, sender_chat=GROUP | {"title": bad})):
+        assert "\x00" not in str(msgspec.to_builtins(told))
+        assert msgspec.json.encode(told)
 
 
 @pytest.mark.parametrize(
@@ -394,7 +409,8 @@ def test_other_updates_have_a_reason_too(body: dict[str, Any], rule: str) -> Non
     assert Ignored(rule) == parse(body, channel="acme", me=ME)
 
 
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner, max_size=3)
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(st.characters()),
+       lambda inner: st.lists(inner, max_size=3)
        | st.dictionaries(st.sampled_from([*message(), "caption", "quote", "forward_origin", "x"]), inner, max_size=5),
        max_leaves=20))  # fmt: skip
 def test_nothing_raises(body: Any) -> None:
