@@ -17,7 +17,7 @@ from adapters.base import Adapter, Address, Capabilities, PresenceEvent
 from config.channels.base import RoomSettings
 from gateway.inbox.base import Announcement, Outbox
 from gateway.notices import Language, notice
-from gateway.rooms import target_of
+from gateway.rooms import first_use, target_of
 from gateway.routing import Route
 from memory.ids import Ids, now_ms
 from memory.names import Names
@@ -26,6 +26,10 @@ logger = logging.getLogger(__name__)
 
 REMEMBERED = 10_000
 """Rooms known to have been told; for others the outbox is asked."""
+
+JOINED_WAIT_MS = 2_000
+"""A room that the bot was brought into is told after this time: it may be one that only has another id, of which the platform
+tells a moment later."""
 
 LEFT = "the bot is not in the room any more"
 
@@ -56,7 +60,9 @@ class Presence:
         logger.info("brought into a room", extra={"channel": event.channel, "room": event.room})
         if event.chat_type == "group":
             unknown = settings.language == "auto" and event.language is None
-            await self._tell(route.address, settings, ("en", "zh") if unknown else (route.language,))
+            await self._tell(
+                route.address, settings, ("en", "zh") if unknown else (route.language,), wait_ms=JOINED_WAIT_MS
+            )
 
     async def left(self, event: PresenceEvent) -> None:
         """Give up what waits for the room. Repeating it does no harm. Raises `StoreBusy`."""
@@ -72,9 +78,11 @@ class Presence:
     async def answering(self, route: Route, address: Address, settings: RoomSettings) -> None:
         """Tell a group that gets its first answer now. Raises as `joined`."""
         if route.event.chat_type == "group":
-            await self._tell(address, settings, (route.language,))
+            await self._tell(address, settings, (route.language,), wait_ms=0)
 
-    async def _tell(self, address: Address, settings: RoomSettings, languages: Sequence[Language]) -> None:
+    async def _tell(
+        self, address: Address, settings: RoomSettings, languages: Sequence[Language], *, wait_ms: int
+    ) -> None:
         room, adapter = (address.channel, address.room), self._made(address.channel)
         if not settings.first_use_notice or room in self._told or adapter is None or adapter.capabilities.collected:
             return
@@ -84,11 +92,12 @@ class Presence:
         announcement = Announcement(
             turn_id=self._ids.next(),
             channel=address.channel,
-            names=[f"first use:{name}" for name in (address.room, *former)],
+            names=[first_use(name) for name in (address.room, *former)],
             queue=target.queue,
             address=target.address,
             chunks=adapter.chunks(text),
             now_ms=now_ms(),
+            wait_ms=wait_ms,
         )
         if await self._outbox.announce(announcement):
             return  # the platform may refuse it: asked again at the next occasion

@@ -39,13 +39,17 @@ class Rooms:
 
     async def move(self, channel: str, room: str, now_room: str) -> None:
         """Let everything of a room go on under another id: its talk and people's choices of agents, the settings written for
-        it, the replies that wait. Repeating it, in any order with what is said in either room, does no harm.
+        it, the replies that wait. What its people were told of their talk is not said again. Repeating it, in any order with
+        what is said in either room, does no harm.
 
         Raises `memory.errors.MemoryFault` and `gateway.errors.StoreBusy`: call it again then.
         """
         await self._names.move_room(channel, room, now_room)
         await self.look()
         await self._outbox.redirect(channel, self._redirect)
+        former = [first_use(moved) for (of, moved), now in self._now.items() if (of, now) == (channel, now_room)]
+        if await self._outbox.take_back(channel, first_use(now_room), former=former):
+            logger.info("a notice taken back: the room had it under its former id", extra={"room": now_room})
         logger.info("room moved", extra={"channel": channel, "room": room, "now_room": now_room})
 
     async def look(self) -> None:
@@ -82,6 +86,11 @@ class Rooms:
         address = msgspec.msgpack.decode(encoded, type=Address)
         current = self.current(address)
         return None if current is address else target_of(current)
+
+
+def first_use(room: str) -> str:
+    """Return the name under which the outbox remembers that a room was told how its talk is kept."""
+    return f"first use:{room}"
 
 
 def target_of(address: Address) -> Target:

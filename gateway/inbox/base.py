@@ -171,6 +171,12 @@ class Announcement(msgspec.Struct, frozen=True, kw_only=True):
     address: bytes
     chunks: Sequence[str]
     now_ms: int
+    wait_ms: int = 0  # on its way no earlier than this after `now_ms`
+
+    @property
+    def due_ms(self) -> int:
+        """When it goes out at the earliest."""
+        return self.now_ms + self.wait_ms
 
 
 Redirect = Callable[[bytes], Target | None]
@@ -315,6 +321,11 @@ class Outbox(Protocol):
 
         What was given up before any of it went out was not done, `ANNOUNCE_TRIES` times. That it was done is remembered for
         good, as one digest a name, with nothing of what was said; its chunks go when they are old (`Inbox.purge`)."""
+        ...
+
+    async def take_back(self, channel: str, name: str, *, former: Sequence[str]) -> bool:
+        """Say nothing of what was announced as `name` first, if it was announced as one of `former` too, and was or will be
+        said as that (two names were one room's). False: it was not, or something of it has gone out or is being sent."""
         ...
 
     async def give_up(self, channel: str, gone: Callable[[bytes], bool], *, error: str, now_ms: int) -> list[int]:

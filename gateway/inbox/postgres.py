@@ -211,6 +211,12 @@ class PostgresInbox:
         self._changed()
         return announced
 
+    async def take_back(self, channel: str, name: str, *, former: Sequence[str]) -> bool:
+        async with self._connection() as db:
+            taken_back = await moves.take_back(db, channel, name, former=former)
+        self._changed()
+        return taken_back
+
     async def give_up(self, channel: str, gone: Callable[[bytes], bool], *, error: str, now_ms: int) -> list[int]:
         async with self._connection() as db:
             turns = await moves.drop_chunks(db, channel, gone, error=error, now_ms=now_ms)

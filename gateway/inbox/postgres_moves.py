@@ -3,12 +3,12 @@ by one. Locks as in `postgres_events`: lanes by name, queues by name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from gateway.inbox.base import Claim, Redirect
 from gateway.inbox.postgres_events import HELD, Connection, held, lost
 from gateway.inbox.postgres_outbox import END_TURNS
-from gateway.inbox.rows import LIVE, WAITING, outcome_text, storable, undeliverable
+from gateway.inbox.rows import LIVE, UNSAID, WAITING, dedupe_digests, outcome_text, storable, undeliverable
 
 _MESSAGES = f"lane = %(lane)s AND {WAITING} AND kind = 'message'"
 _PLACES = f"SELECT DISTINCT queue, address FROM outbox_chunks WHERE channel = %s AND {LIVE}"
@@ -76,6 +76,33 @@ async def drop_chunks(
         await db.execute(END_TURNS, {"over": ended, "outcomes": outcomes})
         await due_again(db, sorted(free))
     return ended
+
+
+async def take_back(db: Connection, channel: str, name: str, *, former: Sequence[str]) -> bool:
+    """Do what `Outbox.take_back` promises."""
+    digests = dedupe_digests(channel, [name, *former])
+    async with db.transaction():
+        cursor = await db.execute(
+            "SELECT DISTINCT c.queue, c.turn_id FROM outbox_announced n JOIN outbox_chunks c USING (turn_id)"
+            " WHERE n.digest = %s AND EXISTS (SELECT 1 FROM outbox_announced a"
+            f" WHERE a.digest = ANY(%s::bytea[]) AND NOT {UNSAID})",
+            (digests[0], digests[1:]),
+        )
+        found = await cursor.fetchall()
+        free = await locked(db, {queue for queue, _ in found})
+        # Looked at under the locks: somebody may have sent a part meanwhile.
+        cursor = await db.execute(
+            "SELECT bool_and(state = 'waiting' AND queue = ANY(%s::text[])) FROM outbox_chunks"
+            " WHERE turn_id = ANY(%s::bigint[])",
+            (sorted(free), [turn_id for _, turn_id in found]),
+        )
+        unsent = bool((await cursor.fetchall())[0][0])
+        if unsent:
+            await db.execute(
+                "DELETE FROM outbox_chunks WHERE turn_id = ANY(%s::bigint[])", ([turn_id for _, turn_id in found],)
+            )
+        await due_again(db, sorted(free))
+    return unsent
 
 
 async def locked(db: Connection, queues: set[str]) -> set[str]:

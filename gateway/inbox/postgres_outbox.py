@@ -97,7 +97,7 @@ async def put(db: Connection, batch: Sequence[Reply], *, owner: int) -> list[Exc
 async def announce(db: Connection, announcement: Announcement) -> bool:
     """Do what `Outbox.announce` promises."""
     digests = dedupe_digests(announcement.channel, announcement.names)
-    now_ms, chunks = announcement.now_ms, list(map(storable, announcement.chunks))
+    now_ms, due_ms, chunks = announcement.now_ms, announcement.due_ms, list(map(storable, announcement.chunks))
     place = (announcement.turn_id, announcement.channel, storable(announcement.queue), announcement.address)
     async with db.transaction():
         cursor = await db.execute(
@@ -121,13 +121,13 @@ async def announce(db: Connection, announcement: Announcement) -> bool:
             await db.execute(
                 "INSERT INTO outbox_queues (queue, due_ms) VALUES (%s, %s) ON CONFLICT (queue) DO UPDATE SET due_ms = 0"
                 " WHERE false",
-                (place[2], now_ms),
+                (place[2], due_ms),
             )
         await db.execute(
             "INSERT INTO outbox_chunks (turn_id, channel, queue, address, part, parts, text, state, attempts, put_ms, due_ms)"
             " SELECT %s, %s, %s, %b, part - 1, cardinality(%s::text[]), text, 'waiting', 0, %s, %s"
             " FROM unnest(%s::text[]) WITH ORDINALITY AS c (text, part) ORDER BY part",
-            (*place, chunks, now_ms, now_ms, chunks),
+            (*place, chunks, now_ms, due_ms, chunks),
         )
     return True
 

@@ -205,6 +205,12 @@ class SqliteInbox:
     async def announce(self, announcement: Announcement) -> bool:
         return await self._file.write(lambda db: outbox.announce(db, announcement), lambda _: self._changes.ring())
 
+    async def take_back(self, channel: str, name: str, *, former: Sequence[str]) -> bool:
+        async with self._taking:
+            return await self._file.write(
+                lambda db: moves.take_back(db, channel, name, former=former), lambda _: self._changes.ring()
+            )
+
     async def give_up(self, channel: str, gone: Callable[[bytes], bool], *, error: str, now_ms: int) -> list[int]:
         async with self._taking:
             return await self._file.write(

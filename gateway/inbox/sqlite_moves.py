@@ -4,10 +4,10 @@ runs inside a transaction that its caller commits."""
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from gateway.inbox.base import Redirect
-from gateway.inbox.rows import LIVE, WAITING, outcome_text, storable, undeliverable
+from gateway.inbox.rows import LIVE, UNSAID, WAITING, dedupe_digests, outcome_text, storable, undeliverable
 from gateway.inbox.sqlite_outbox import TURN
 
 _MESSAGES = f"lane = ? AND {WAITING} AND kind = 'message'"
@@ -64,6 +64,25 @@ def drop_chunks(
             {"turn": turn_id, "outcome": outcome},
         )
     return sorted(turns)
+
+
+def take_back(db: sqlite3.Connection, channel: str, name: str, *, former: Sequence[str]) -> bool:
+    """Do what `Outbox.take_back` promises."""
+    told = [
+        db.execute(f"SELECT turn_id FROM outbox_announced a WHERE digest = ?{rule}", (digest,)).fetchone()
+        for digests, rule in (([name], ""), (former, f" AND NOT {UNSAID}"))
+        for digest in dedupe_digests(channel, digests)
+    ]
+    turn = told[0]
+    if turn is None or not any(told[1:]):
+        return False
+    chunks = db.execute("SELECT DISTINCT queue, state FROM outbox_chunks WHERE turn_id = ?", turn).fetchall()
+    if any(state != "waiting" or db.execute(_SENT_FROM, (queue,)).fetchone() for queue, state in chunks):
+        return False
+    db.execute("DELETE FROM outbox_chunks WHERE turn_id = ?", turn)
+    for queue, _ in chunks:
+        due_again(db, queue)
+    return bool(chunks)
 
 
 def due_again(db: sqlite3.Connection, queue: str) -> None:

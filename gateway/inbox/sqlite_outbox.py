@@ -35,7 +35,7 @@ def put(db: sqlite3.Connection, reply: Reply) -> None:
     )
     if not stored.rowcount:
         return
-    _put_chunks(db, reply, shown=reply.shown)
+    _put_chunks(db, reply, due_ms=reply.now_ms, shown=reply.shown)
     session = None if reply.session is None else storable(reply.session)
     db.executemany(
         "UPDATE inbox_events SET state = ?, turn_id = ?, outcome = ?, session = ?"
@@ -63,11 +63,11 @@ def announce(db: sqlite3.Connection, announcement: Announcement) -> bool:
         " ON CONFLICT (digest) DO UPDATE SET turn_id = excluded.turn_id, tries = tries + 1",
         (digests[0], announcement.turn_id),
     )
-    _put_chunks(db, announcement, shown=None)
+    _put_chunks(db, announcement, due_ms=announcement.due_ms, shown=None)
     return True
 
 
-def _put_chunks(db: sqlite3.Connection, sent: Reply | Announcement, *, shown: str | None) -> None:
+def _put_chunks(db: sqlite3.Connection, sent: Reply | Announcement, *, due_ms: int, shown: str | None) -> None:
     db.executemany(
         "INSERT INTO outbox_chunks (turn_id, channel, queue, address, part, parts, text, state, attempts, put_ms, due_ms,"
         " shown) VALUES (?, ?, ?, ?, ?, ?, ?, 'waiting', 0, ?, ?, ?)",
@@ -81,7 +81,7 @@ def _put_chunks(db: sqlite3.Connection, sent: Reply | Announcement, *, shown: st
                 len(sent.chunks),
                 storable(text),
                 sent.now_ms,
-                sent.now_ms,
+                due_ms,
                 None if index or shown is None else storable(shown),
             )
             for index, text in enumerate(sent.chunks)
@@ -90,7 +90,7 @@ def _put_chunks(db: sqlite3.Connection, sent: Reply | Announcement, *, shown: st
     if sent.chunks:
         db.execute(
             "INSERT INTO outbox_queues (queue, due_ms) VALUES (?, ?) ON CONFLICT DO NOTHING",
-            (storable(sent.queue), sent.now_ms),
+            (storable(sent.queue), due_ms),
         )
 
 

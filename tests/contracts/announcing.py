@@ -8,15 +8,22 @@ from gateway.inbox.base import ANNOUNCE_TRIES, Announcement
 from tests.contracts.queues import NOW_MS, Queues, answered, fresh_id, message, open_queues
 
 
-def hello(*names: str, channel: str = "acme", chunks: tuple[str, ...] = ("hello 大家好", "second")) -> Announcement:
+def hello(
+    *names: str,
+    channel: str = "acme",
+    chunks: tuple[str, ...] = ("hello 大家好", "second"),
+    queue: str = "room 群 😀",
+    wait_ms: int = 0,
+) -> Announcement:
     return Announcement(
         turn_id=message().id,
         channel=channel,
         names=names,
-        queue="room 群 😀",
+        queue=queue,
         address=b"address",
         chunks=chunks,
         now_ms=NOW_MS,
+        wait_ms=wait_ms,
     )
 
 
@@ -56,6 +63,49 @@ class AnnounceContract:
         assert not await queues.announce(hello("new room", chunks=("4",)))
 
         assert ["1", "3"] == await sent(queues)
+
+    async def test_what_is_to_wait_goes_out_no_earlier(self, queues: Queues) -> None:
+        assert await queues.announce(hello("r", chunks=("1",), wait_ms=50))
+
+        assert NOW_MS + 50 == await queues.next_due_ms()
+        assert [] == await queues.due(now_ms=NOW_MS + 49, limit=5)
+        assert ["1"] == [chunk.text for chunk in await queues.due(now_ms=NOW_MS + 50, limit=5)]
+
+    async def test_it_is_taken_back_where_it_was_said_under_a_former_name(self, queues: Queues) -> None:
+        """As if it had been said: neither now nor later; what waits behind it goes on."""
+        await queues.announce(hello("old 群", queue="old", chunks=("old",)))
+        await sent(queues)
+        await queues.announce(hello("new", wait_ms=50))
+        await answered(queues, "l", queue="room 群 😀", chunks=("answer",))
+        taken_back = [await queues.take_back("acme", "new", former=["older", "old 群"]) for _ in range(2)]
+
+        assert [True, False] == taken_back
+        assert not await queues.announce(hello("new"))
+        assert ["answer"] == await sent(queues)
+        assert await queues.next_due_ms() is None
+
+    async def test_it_is_not_taken_back_where_nobody_was_told_before(self, queues: Queues) -> None:
+        """Nor what is known in another channel, or what was refused under the former name."""
+        await queues.announce(hello("old", channel="other", queue="other", chunks=()))
+        await queues.announce(hello("refused", queue="refused", chunks=("no",)))
+        for chunk in await queues.due(now_ms=NOW_MS, limit=5):
+            await queues.dead(chunk, error="refused", now_ms=NOW_MS)
+        await queues.announce(hello("new"))
+
+        assert not await queues.take_back("acme", "new", former=["old", "refused"])
+        assert not await queues.take_back("acme", "new", former=[])
+        assert not await queues.take_back("acme", "never said", former=["new"])
+        assert ["hello 大家好", "second"] == await sent(queues)
+
+    async def test_it_is_not_taken_back_once_a_part_is_on_its_way(self, queues: Queues) -> None:
+        await queues.announce(hello("old", queue="old", chunks=()))
+        await queues.announce(hello("new"))
+        first = (await queues.due(now_ms=NOW_MS, limit=1))[0]
+        being_sent = await queues.take_back("acme", "new", former=["old"])
+        await queues.sent(first, message_id="m", now_ms=NOW_MS)
+
+        assert [False, False] == [being_sent, await queues.take_back("acme", "new", former=["old"])]
+        assert ["second"] == await sent(queues)
 
     async def test_channels_are_told_apart(self, queues: Queues) -> None:
         assert await queues.announce(hello("r"))

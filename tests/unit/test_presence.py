@@ -11,7 +11,8 @@ import pytest
 from adapters.base import MessageEvent, PresenceEvent, Sender
 from config.loader import load
 from gateway.inbox.base import ANNOUNCE_TRIES
-from gateway.presence import Presence
+from gateway.presence import JOINED_WAIT_MS, Presence
+from gateway.rooms import Rooms
 from gateway.routing import route
 from memory.ids import Ids
 from memory.names import Names
@@ -32,25 +33,26 @@ class House:
         )
         self._configuration = load(folder / "my.yaml", {})
         self._settings = self._configuration.effective("web", "群", None)
-        self._queues = queues
+        self.queues = queues
         self._platform = Platform()
         self._presence = Presence(
             outbox=queues, names=names, ids=Ids(3), made=lambda _: self._platform, ended=self._ended
         )
+        self.rooms = Rooms(names=names, outbox=queues, changed=lambda: None)
 
     async def _ended(self, turn_id: int) -> None:
         """What is given up here answers nobody."""
 
-    async def answering(self) -> None:
+    async def answering(self, room: str = "群") -> None:
         event = MessageEvent(
-            channel="web", room="群", chat_type="group", sender=SENDER, dedupe_ids=(), message_id="m", text="hi"
+            channel="web", room=room, chat_type="group", sender=SENDER, dedupe_ids=(), message_id="m", text="hi"
         )
         routed = route(event, configuration=self._configuration, chosen_agent=None)
         await self._presence.answering(routed, routed.address, self._settings)
 
-    async def came(self, *, present: bool) -> None:
+    async def came(self, room: str = "群", *, present: bool) -> None:
         event = PresenceEvent(
-            channel="web", room="群", chat_type="group", sender=SENDER, dedupe_ids=(), present=present
+            channel="web", room=room, chat_type="group", sender=SENDER, dedupe_ids=(), present=present
         )
         if present:
             routed = route(event, configuration=self._configuration, chosen_agent=None)
@@ -61,13 +63,13 @@ class House:
     async def going_out(self, *, refused: bool = False) -> int:
         """Let what is due arrive, or be refused; return how much that was."""
         count = 0
-        while chunks := await self._queues.due(now_ms=NOW_MS, limit=9):
+        while chunks := await self.queues.due(now_ms=NOW_MS, limit=9):
             for chunk in chunks:
                 count += 1
                 if refused:
-                    await self._queues.dead(chunk, error="refused", now_ms=NOW_MS)
+                    await self.queues.dead(chunk, error="refused", now_ms=NOW_MS)
                 else:
-                    await self._queues.sent(chunk, message_id="m", now_ms=NOW_MS)
+                    await self.queues.sent(chunk, message_id="m", now_ms=NOW_MS)
         return count
 
 
@@ -112,3 +114,33 @@ async def test_a_bot_that_comes_back_says_it_no_second_time(house: House) -> Non
 
     assert 1 == told
     assert 0 == await house.going_out()
+
+
+@pytest.mark.parametrize("told_before", [True, False])
+async def test_a_room_that_moved_is_told_once_although_the_bot_came_into_it_before_that_was_known(
+    house: House, told_before: bool
+) -> None:
+    """A platform that upgrades a group may say first that the bot is in the new one, and then whose new id that is. Who was
+    told nothing before is told now."""
+    if told_before:
+        await house.answering()
+    told = [await house.going_out()]
+    await house.came("超级群", present=True)
+    await house.rooms.move("web", "群", "超级群")
+    await house.rooms.move("web", "群", "超级群")
+    await house.answering("超级群")
+    told.append(await house.going_out())
+    await house.came("超级群", present=True)
+
+    assert ([1, 0] if told_before else [0, 1]) == told
+    assert 0 == await house.going_out()
+
+
+async def test_a_room_whose_move_comes_at_once_has_not_been_told_by_then(house: House) -> None:
+    """The notice gives the platform a moment to say so."""
+    await house.came(present=True)
+    due_ms = await house.queues.next_due_ms()
+
+    assert due_ms is not None
+    assert [] == await house.queues.due(now_ms=due_ms - JOINED_WAIT_MS, limit=9)
+    assert 1 == len(await house.queues.due(now_ms=due_ms, limit=9))
