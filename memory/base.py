@@ -278,6 +278,7 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
         Message, ...
     ] = ()  # earlier messages that the question is about, oldest first; chosen after the load
     claims: dict[int, str] = {}  # why a profile item or a recalled message is there: the ledger's rule, by its id
+    handover: Summary | None = None  # of the scope that this one continues: its last session's newest one
     carried: tuple[Message, ...] = ()  # the last window of the scope that this one continues, other agent's
     failed: tuple[str, ...] = ()
     generation: int | None = None  # of the scope: grows when a stored message changes; None: the store does not count

@@ -22,6 +22,7 @@ class Labels(msgspec.Struct, frozen=True, kw_only=True):
     recalled: str
     summary: str
     facts: str
+    handover: str
     carried: str
     observed: str
     past_reply: str  # E08; {when}
@@ -58,6 +59,7 @@ ENGLISH = Labels(
     recalled="From earlier talk with this person that their message is about; for reference; it may be out of date",
     summary="Summary of earlier talk in this conversation; for reference",
     facts="From this conversation; may be quoted",
+    handover="Summary of the talk here with another agent, before you took over; for reference",
     carried="The end of the talk here with another agent, before you took over; for reference",
     observed="Said in this group without asking you; background only",
     past_reply="[Earlier reply, {when}: its data and conclusions are what was found then, not the current state]",
@@ -89,6 +91,7 @@ CHINESE = Labels(
     recalled="【此前的相关对话】（来源：以往与此人的对话，因与本条消息有关而找出，仅供参考，可能已过时）",
     summary="【历史摘要】（来源：本会话较早的内容，仅供参考）",
     facts="【本会话已知事实】（来源：本次对话，可直接引用）",
+    handover="【接手前的摘要】（来源：此处与另一个智能体的对话，仅供参考）",
     carried="【接手前的对话】（来源：此处与另一个智能体的最后对话，仅供参考）",
     observed="【群聊背景】（群里的发言，并未向你提问，仅作背景）",
     past_reply="[历史回复（{when}），其中的数据和结论为当时查询结果，不代表当前真实状态]",

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from memory.base import Context, Ledger, LedgerEntry, Load, Loaded, Message, Owner
+from memory.base import Context, Ledger, LedgerEntry, Load, Loaded, Message, Owner, Summary
 from memory.context import Inputs, assemble, names_in, prompt_digest
 from memory.derived import FullStore
 from memory.key import decode_part
@@ -164,6 +164,7 @@ async def _reloaded(store: FullStore, ledger: Ledger, policy: Policy) -> Loaded:
         pinned=tuple(items[id_] for id_ in _ids(ledger, "pinned") if id_ in items),
         # The last entry has the best claim.
         profile=tuple(items[id_] for id_ in reversed(_ids(ledger, "profile")) if id_ in items),
+        handover=await _handed_over(store, ledger, owner),
         recalled=await _recalled(store, ledger, owner),
         claims={
             entry.ids[-1]: entry.rule
@@ -172,6 +173,15 @@ async def _reloaded(store: FullStore, ledger: Ledger, policy: Policy) -> Loaded:
         },
         failed=ledger.failed,
     )
+
+
+async def _handed_over(store: FullStore, ledger: Ledger, owner: Owner) -> Summary | None:
+    ids, scope_id = _ids(ledger, "handover"), ledger.frame.carried_scope_id
+    if not ids or scope_id is None:
+        return None
+    there = msgspec.structs.replace(owner, scope_id=scope_id, person_id=None)
+    shown = await store.derived.shown(there, facts=(), items=(), summaries=ids)
+    return shown.summaries[0] if shown.summaries else None
 
 
 async def _recalled(store: FullStore, ledger: Ledger, owner: Owner) -> tuple[Message, ...]:
@@ -220,6 +230,8 @@ class _Candidates:
         }
         if loaded.summary is not None:
             self._texts["summary", loaded.summary.id] = ("", loaded.summary.text)
+        if loaded.handover is not None:
+            self._texts["handover", loaded.handover.id] = ("", loaded.handover.text)
 
     def of(self, entry: LedgerEntry) -> Candidate:
         role, speaker, text = self._behind(entry)

@@ -100,13 +100,15 @@ def memory_sections(
     profile = _filled(_profile(loaded, labels, most=policy.profile_items), left, tokenizer)
     left -= profile.tokens
     summary = _filled(_summary(loaded, labels), left, tokenizer)
+    handover = _filled(_handover(loaded, labels), share.carried, tokenizer)
     return [
         _filled(_pinned(loaded, labels), None, tokenizer),
         profile,
         _filled(_recalled(loaded, labels), left - summary.tokens, tokenizer),
         summary,
         facts,
-        _filled(_carried(loaded, labels, names), share.carried, tokenizer),
+        handover,
+        _filled(_carried(loaded, labels, names), share.carried - handover.tokens, tokenizer),
         _filled(_observed(loaded, labels, names, most=policy.observed_messages), share.observed, tokenizer),
     ]
 
@@ -174,6 +176,11 @@ def _facts(loaded: Loaded, labels: Labels, *, group: bool) -> _Source:
         for row in loaded.facts
     ]
     return _Source(name="facts", label=labels.facts, items=items)
+
+
+def _handover(loaded: Loaded, labels: Labels) -> _Source:
+    items = [] if loaded.handover is None else [_Item(id=loaded.handover.id, text=enclosed(loaded.handover.text))]
+    return _Source(name="handover", label=labels.handover, items=items, cut=labels.cut)
 
 
 def _carried(loaded: Loaded, labels: Labels, names: dict[str, str]) -> _Source:

@@ -162,7 +162,7 @@ def inputs_of(turn: TurnRequest, owner: Owner, loaded: Loaded, *, now_ms: int, t
         chat_type=chat_type,
         language=turn.language,
         reports_lookups=policy.reports_lookups,
-        carried_scope_id=loaded.carried[0].scope_id if loaded.carried else None,
+        carried_scope_id=next((row.scope_id for row in (*loaded.carried, loaded.handover) if row), None),
         summarised=policy.summarised,
         unlearned=loaded.unlearned,
     )

@@ -53,6 +53,7 @@ from memory.stores.postgres_rows import (
     put_value,
 )
 from memory.stores.postgres_statement import Statement
+from memory.stores.postgres_vectors import PostgresVectors
 from memory.stores.rows import identity_columns, storable, storable_or_none, title_of
 
 _LEDGER = msgspec.json.Decoder(Ledger)
@@ -81,6 +82,7 @@ class PostgresStore:
         self.derived = PostgresDerived(self._database, ids=ids)
         self.forgetting = postgres_forgetting(self._database)
         self.persons = postgres_persons(self._database)
+        self.vectors = PostgresVectors(self._database)
 
     async def __aenter__(self) -> PostgresStore:
         async with AsyncExitStack() as opened:
@@ -440,7 +442,7 @@ class PostgresStore:
 
         head = await rows(turn_sql.HEAD)
         session_id, generation, carry_scope_id = head[0] if head else (values["session_id"], None, None)
-        wanted = [name for name in turn_sql.ALONE if name != "carried" or carry_scope_id is not None]
+        wanted = [name for name in turn_sql.ALONE if name not in ("carried", "handover") or carry_scope_id is not None]
         found = {name: await rows(turn_sql.ALONE[name]) for name in wanted}
         return loaded(
             load,

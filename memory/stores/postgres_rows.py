@@ -38,6 +38,7 @@ _PARTS: dict[str, msgspec.json.Decoder[Any]] = {
     "unlearned": msgspec.json.Decoder(tuple[int, ...]),
     "hits": msgspec.json.Decoder(tuple[Hit, ...]),
     "corpus": msgspec.json.Decoder(tuple[Corpus, ...]),
+    "handover": msgspec.json.Decoder(tuple[Summary, ...]),
     "carried": _MESSAGES,
 }
 _SPOKEN = ("window", "observed", "carried")  # newest first, with the account as a key's column
@@ -164,6 +165,7 @@ def loaded(
             broken.append(name)
     window = parts.pop("window")
     summary = parts.pop("summary")
+    handover = parts.pop("handover", ())
     corpus = parts.pop("corpus", ())
     unlearned = parts.pop("unlearned", ())
     return Loaded(
@@ -173,6 +175,7 @@ def loaded(
         window=window[-load.page :] if load.page else (),
         more=len(window) > load.page,
         summary=summary[0] if summary else None,
+        handover=handover[0] if handover else None,
         corpus=corpus[0] if corpus else Corpus(),
         unlearned=unlearned[0] if unlearned else 0,
         failed=tuple(broken),

@@ -56,6 +56,8 @@ PARTS = {
   WHERE f.person_id = %(person_id)s GROUP BY f.scope_id, f.id""",
     "corpus": """SELECT json_build_object('fragments', c.fragments, 'length', c.length, 'generation', c.generation) AS row
   FROM corpora c WHERE c.person_id = %(person_id)s AND c.namespace = %(namespace)s""",
+    "handover": f"""SELECT to_json(s) AS row FROM summaries s
+  WHERE s.scope_id = here.carry_scope_id AND s.session_id = (SELECT c.id {_LAST_SESSION}) ORDER BY s.id DESC LIMIT 1""",
     "carried": f"""SELECT {MESSAGE} AS row FROM messages m
   WHERE m.scope_id = here.carry_scope_id AND m.id BETWEEN (SELECT c.first_id {_LAST_SESSION}) AND here.carry_last_id
   AND m.session_id = (SELECT c.id {_LAST_SESSION}) ORDER BY m.id DESC LIMIT {CARRIED}""",

@@ -27,6 +27,8 @@ _LAST_SESSION = "FROM sessions AS s WHERE s.scope_id = :scope AND s.first_id <= 
 _CARRIED = f"""SELECT {MESSAGES.select} FROM messages
   WHERE scope_id = :scope AND id BETWEEN (SELECT s.first_id {_LAST_SESSION}) AND :last
   AND session_id = (SELECT s.id {_LAST_SESSION}) ORDER BY id DESC LIMIT {CARRIED}"""
+_HANDOVER = f"""SELECT {SUMMARIES.select} FROM summaries WHERE scope_id = :scope
+  AND session_id = (SELECT s.id {_LAST_SESSION}) ORDER BY id DESC LIMIT 1"""
 _OBSERVED = f"SELECT {OBSERVED.select} FROM observed WHERE scope_id = ? ORDER BY id DESC LIMIT ?"
 _SUMMARY = (
     f"""SELECT {SUMMARIES.select} FROM summaries WHERE scope_id = ? AND session_id = ? ORDER BY id DESC LIMIT 1"""
@@ -76,6 +78,7 @@ def load(
         unlearned=part("unlearned", 0, lambda: sqlite_derived.unlearned(db, owner.scope_id)),
         hits=part("hits", (), lambda: sqlite_derived.hits(db, wish)),
         corpus=part("corpus", Corpus(), lambda: sqlite_derived.corpus(db, owner)),
+        handover=part("handover", None, lambda: _handover(db, head)),
         carried=part("carried", (), lambda: _carried(db, head)),
         failed=tuple(failed),
     )
@@ -148,3 +151,10 @@ def _carried(db: sqlite3.Connection, head: Head) -> tuple[Message, ...]:
         return ()
     upto = {"scope": head.carry_scope_id, "last": head.carry_last_id}
     return tuple(read_messages(db.execute(_CARRIED, upto))[::-1])
+
+
+def _handover(db: sqlite3.Connection, head: Head) -> Summary | None:
+    if head.carry_scope_id is None or head.session_no > 1:
+        return None
+    found = SUMMARIES.structs(db.execute(_HANDOVER, {"scope": head.carry_scope_id, "last": head.carry_last_id}))
+    return found[0] if found else None

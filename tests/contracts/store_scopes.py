@@ -181,12 +181,16 @@ class AliasContract:
         new = await opened(store, agent="other")
 
         assert (None, None) == (new.carry_scope_id, new.carry_last_id)
-        assert () == (await store.load(wish(new.id))).carried
+        later = await store.load(wish(new.id))
+        assert ((), None) == (later.carried, later.handover)
 
     async def test_another_agent_carries_the_last_window_over(self, store: Store) -> None:
-        """`carry`: what was said up to the change opens the new scope, during its first session only."""
+        """`carry`: what was said up to the change, and its summary, open the new scope, during its first session only."""
         old = await opened(store)
         await talk(store, old.id, 12)
+
+        made = summary(31, old.id)
+        await store.put_summary(made)
 
         new = await _changed(store, "carry", agent="other")
         await talk(store, old.id, 1, first=50)
@@ -198,6 +202,7 @@ class AliasContract:
         assert [f"{role}{n}" for n in range(3, 13) for role in "qa"] == texts(loaded.carried)
         assert {old.id} == {row.scope_id for row in loaded.carried}
         assert loaded.carried == (await store.load(wish(new.id))).carried
+        assert made == loaded.handover
         assert () == loaded.window
         await store.end_session(new.id, now_ms=NOW)
         await talk(store, new.id, 1, first=200, session=rule("s-next"))

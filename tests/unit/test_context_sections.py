@@ -14,6 +14,7 @@ FULL: dict[str, Any] = {
     "profile": (item(61, "likes white"),),
     "summary": summary("They talked about shoes."),
     "facts": (fact(62, "order", "8821"),),
+    "handover": msgspec.structs.replace(summary("wanted a refund"), id=77),
     "carried": (row(1, "user", "hi", 1, agent="old"), row(2, "assistant", "welcome", 1, agent="old")),
     "observed": (observed(63, "lunch?"),),
     "observed_messages": 5,
@@ -24,14 +25,14 @@ class TestSystemBlock:
     """One block, in a fixed order (B03, B04, F3)."""
 
     def test_sections_stand_in_order_and_are_labelled(self) -> None:
-        """Role, pinned, profile, summary, facts, carried, observed: each with its source (B29, B30, B31, C22, D04)."""
+        """Role, pinned, profile, summary, facts, handover, carried, observed: each with its source (B29, B30, B31, C22, D04)."""
         system = prompt([], [asked(1)], **FULL).system
         order = [
             "You are a shop's assistant.",
             "Rules about memory", 'section="pinned"', "allergic to penicillin", 'section="profile"',
             "do not claim that the user said it this time", "likes white", 'section="summary"', "They talked about shoes.",
-            'section="facts"', "may be quoted", "order: 8821", 'section="carried"', "[Alice]: hi", "[agent old]: welcome",
-            'section="observed"', "[Zed]: lunch?",
+            'section="facts"', "may be quoted", "order: 8821", 'section="handover"', "wanted a refund",
+            'section="carried"', "[Alice]: hi", "[agent old]: welcome", 'section="observed"', "[Zed]: lunch?",
         ]  # fmt: skip
 
         assert order == sorted(order, key=system.index)
