@@ -14,6 +14,7 @@ from typing import Protocol
 import msgspec
 
 from memory.base import Fact, Ledger, Message, Owner, ProfileItem, Store, Summary
+from memory.embedding import Vectors
 from memory.forgetting import Forgetting
 from memory.people import Persons
 
@@ -175,7 +176,7 @@ class Derived(Protocol):
 
 
 class FullStore(Store, Protocol):
-    """A store with its derived rows, what people forget of them, and what is stored of persons as a whole."""
+    """A store with its derived rows, their vectors, what people forget, and what is stored of persons as a whole."""
 
     @property
     def derived(self) -> Derived: ...
@@ -185,3 +186,6 @@ class FullStore(Store, Protocol):
 
     @property
     def persons(self) -> Persons: ...
+
+    @property
+    def vectors(self) -> Vectors: ...

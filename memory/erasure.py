@@ -17,6 +17,7 @@ KINDS = {
     "profile_items": "deleted, of all namespaces",
     "fragments": "deleted",
     "terms": "deleted with their fragment",
+    "vectors": "deleted with their fragment",
     "corpora": "deleted",
     "ledgers": "of the person's turns: deleted",
     "learners": "of private talk: deleted",
@@ -41,7 +42,7 @@ QUOTES = "quotes"
 """Counted besides the tables: quotes of the person's words in others' messages."""
 
 
-_COUNTED_ELSEWHERE = {"terms": "with their fragments", "persons": "there is one"}
+_COUNTED_ELSEWHERE = {"terms": "with their fragments", "vectors": "with their fragments", "persons": "there is one"}
 
 
 def nothing() -> dict[str, int]:

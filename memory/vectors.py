@@ -13,6 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from memory.base import Owner
+from memory.embedding import VectorRow
 from memory.errors import ModelFailed
 
 # Equal vectors may differ in a score's last bits, by where they stand in the matrix; so scores are compared as rounded.
@@ -21,25 +23,60 @@ _OVERHEAD = 1_000  # bytes a matrix takes beside its numbers
 
 
 class Hit(NamedTuple):
-    """One vector found: the id it was stored under, and its cosine with what was asked, rounded to 5 decimals."""
+    """One vector found: the id it was stored under, its cosine with what was asked, rounded to 5 decimals, and its scope."""
 
     id: int
     score: float
+    scope_id: int = 0
 
 
 class Matrix:
-    """One person's vectors of one embedder: `ids`, int64 (n), and `rows`, float32 (n x dims), each row of length 1."""
+    """One person's vectors of one embedder: `rows`, float32 (n x dims), each of length 1, and for each one its `ids` and
+    `scopes`, int64, whether it is of a group (`groups`, bool) and `seqs`, int64, in whose order they are."""
 
-    __slots__ = ("ids", "rows")
+    __slots__ = ("groups", "ids", "rows", "scopes", "seqs")
 
-    def __init__(self, ids: npt.NDArray[np.int64], rows: npt.NDArray[np.float32]) -> None:
-        self.ids = ids
+    def __init__(
+        self,
+        rows: npt.NDArray[np.float32],
+        *,
+        ids: npt.NDArray[np.int64],
+        scopes: npt.NDArray[np.int64],
+        groups: npt.NDArray[np.bool_],
+        seqs: npt.NDArray[np.int64],
+    ) -> None:
         self.rows = rows
+        self.ids = ids
+        self.scopes = scopes
+        self.groups = groups
+        self.seqs = seqs
+
+    def __len__(self) -> int:
+        return len(self.ids)
 
     @property
     def nbytes(self) -> int:
         """Bytes of memory."""
-        return self.ids.nbytes + self.rows.nbytes + _OVERHEAD
+        arrays = (self.rows, self.ids, self.scopes, self.groups, self.seqs)
+        return sum(array.nbytes for array in arrays) + _OVERHEAD
+
+    def with_newer(self, newer: Matrix, *, most: int) -> Matrix:
+        """Return the vectors of both, the newest `most` of them."""
+        return Matrix(
+            np.concatenate((self.rows, newer.rows))[-most:],
+            ids=np.concatenate((self.ids, newer.ids))[-most:],
+            scopes=np.concatenate((self.scopes, newer.scopes))[-most:],
+            groups=np.concatenate((self.groups, newer.groups))[-most:],
+            seqs=np.concatenate((self.seqs, newer.seqs))[-most:],
+        )
+
+    def shown_to(self, owner: Owner) -> npt.NDArray[np.bool_]:
+        """Return which of the vectors may be shown in the owner's place: in private all, in a group what was said there, and
+        profile items, both only if they were said in groups, unless the room allows more."""
+        if owner.chat_type == "private":
+            return np.ones(len(self), dtype=np.bool_)
+        here: npt.NDArray[np.bool_] = (self.scopes == 0) | (self.scopes == owner.scope_id)
+        return here if owner.private_in_group else here & self.groups
 
 
 def unit_vectors(rows: npt.ArrayLike) -> list[bytes]:
@@ -53,16 +90,31 @@ def unit_vectors(rows: npt.ArrayLike) -> list[bytes]:
 
 
 def matrix(vectors: Sequence[tuple[int, bytes]], *, dims: int) -> Matrix:
-    """Return the matrix of stored vectors, given as (id, vector). Raises `ModelFailed` if one has other dimensions."""
-    strange = [id for id, vector in vectors if len(vector) != 4 * dims]
+    """Return the matrix of vectors given as (id, vector), all of one place. Raises `ModelFailed` as `matrix_of` does."""
+    rows = [VectorRow(n, 0, id, True, vector) for n, (id, vector) in enumerate(vectors)]
+    return matrix_of(rows, dims=dims)
+
+
+def matrix_of(rows: Sequence[VectorRow], *, dims: int) -> Matrix:
+    """Return the matrix of stored vectors. Raises `ModelFailed` if one has other dimensions."""
+    strange = [row.id for row in rows if len(row.vector) != 4 * dims]
     if strange:
         raise ModelFailed(f"the vectors of {strange[:5]!r} have not {dims} dimensions: embed their texts again")
-    rows = np.frombuffer(b"".join(vector for _, vector in vectors), dtype="<f4").reshape(len(vectors), dims)
-    return Matrix(np.fromiter((id for id, _ in vectors), dtype=np.int64, count=len(vectors)), rows)
+    count = len(rows)
+    return Matrix(
+        np.frombuffer(b"".join([row.vector for row in rows]), dtype="<f4").reshape(count, dims),
+        ids=np.fromiter((row.id for row in rows), dtype=np.int64, count=count),
+        scopes=np.fromiter((row.scope_id for row in rows), dtype=np.int64, count=count),
+        groups=np.fromiter((row.group for row in rows), dtype=np.bool_, count=count),
+        seqs=np.fromiter((row.seq for row in rows), dtype=np.int64, count=count),
+    )
 
 
-def top(found_in: Matrix, query: bytes, *, k: int, threshold: float) -> list[Hit]:
+def top(
+    found_in: Matrix, query: bytes, *, k: int, threshold: float, among: npt.NDArray[np.bool_] | None = None
+) -> list[Hit]:
     """Return the `k` vectors nearest to `query` among those whose cosine reaches `threshold`: all of them were compared.
+    `among`: those to look at; None: all.
 
     Nearest first; of equally near ones the one with the greater id, which is the later. Raises `ModelFailed` if `query` has
     other dimensions.
@@ -73,13 +125,15 @@ def top(found_in: Matrix, query: bytes, *, k: int, threshold: float) -> list[Hit
     if k <= 0 or not found_in.ids.size:
         return []
     scores = found_in.rows @ asked
-    near = np.flatnonzero(scores >= threshold - 10**-_DECIMALS)
+    near = np.flatnonzero((scores >= threshold - 10**-_DECIMALS) & (True if among is None else among))
     if near.size > k:
         least = np.partition(scores[near], near.size - k)[near.size - k]
         near = near[scores[near] >= least - 10**-_DECIMALS]  # whoever may tie with the last one
     rounded = [
-        Hit(id, round(score, _DECIMALS))
-        for id, score in zip(found_in.ids[near].tolist(), scores[near].tolist(), strict=True)
+        Hit(id, round(score, _DECIMALS), scope_id)
+        for id, score, scope_id in zip(
+            found_in.ids[near].tolist(), scores[near].tolist(), found_in.scopes[near].tolist(), strict=True
+        )
     ]
     rounded.sort(key=lambda hit: (-hit.score, -hit.id))
     return [hit for hit in rounded[:k] if hit.score >= threshold]
@@ -103,16 +157,17 @@ class Matrices:
         self.nbytes = 0
 
     def get(self, key: Key, *, generation: int) -> Matrix | None:
-        """Return the matrix of this generation; None if it is not held. One that is older is let go."""
+        """Return the matrix of this generation; None if it is not held."""
         held = self._held.get(key)
-        if held is None:
-            return None
-        if held[0] != generation:
-            if held[0] < generation:
-                self._drop(key)
+        if held is None or held[0] != generation:
             return None
         self._held.move_to_end(key)
         return held[1]
+
+    def last(self, key: Key) -> Matrix | None:
+        """Return the matrix that is held, of whatever generation: not to search, but to make the next one from."""
+        held = self._held.get(key)
+        return None if held is None else held[1]
 
     def put(self, key: Key, matrix: Matrix, *, generation: int) -> None:
         """Hold a matrix instead of an older generation's. One that is older than what is held, or too large, is not held."""

@@ -54,6 +54,7 @@ from memory.stores.postgres_rows import (
 )
 from memory.stores.postgres_statement import Statement
 from memory.stores.postgres_vectors import PostgresVectors
+from memory.stores.postgres_vectors import PostgresVectors
 from memory.stores.rows import identity_columns, storable, storable_or_none, title_of
 
 _LEDGER = msgspec.json.Decoder(Ledger)
@@ -82,6 +83,7 @@ class PostgresStore:
         self.derived = PostgresDerived(self._database, ids=ids)
         self.forgetting = postgres_forgetting(self._database)
         self.persons = postgres_persons(self._database)
+        self.vectors = PostgresVectors(self._database)
         self.vectors = PostgresVectors(self._database)
 
     async def __aenter__(self) -> PostgresStore:

@@ -98,6 +98,7 @@ class RedisCache:
         self.derived = store.derived
         self.forgetting = store.forgetting
         self.persons = ForgettingPersons(store.persons, forget=self._forget)
+        self.vectors = store.vectors
         self.open_scope = store.open_scope
         self.scope_in_place = store.scope_in_place
         self.alias_scope = store.alias_scope

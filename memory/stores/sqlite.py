@@ -45,6 +45,7 @@ from memory.stores.sqlite_derived import SqliteDerived
 from memory.stores.sqlite_file import Synchronous, Translated
 from memory.stores.sqlite_persons import sqlite_forgetting, sqlite_persons
 from memory.stores.sqlite_rows import FACTS, PROFILE, SUMMARIES, Struct, Table
+from memory.stores.sqlite_vectors import SqliteVectors
 
 Result = TypeVar("Result")
 
@@ -87,6 +88,7 @@ class SqliteStore:
         self.derived = SqliteDerived(read=self._read, write=self._write, ids=ids)
         self.forgetting = sqlite_forgetting(read=self._read, write=self._write)
         self.persons = sqlite_persons(read=self._read, write=self._write, settled=self._empty_log)
+        self.vectors = SqliteVectors(read=self._read, write=self._write)
 
     async def __aenter__(self) -> SqliteStore:
         if self._read_only:
