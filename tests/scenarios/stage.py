@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,11 @@ class Stage:
     def rows(self, query: str, *parameters: object) -> list[tuple[Any, ...]]:
         """Read from the gateway's database, beside it."""
         return rows(self.storage or in_folder(self.folder), query, *parameters)
+
+    def sql(self, statement: str) -> None:
+        """Change the gateway's SQLite file, past it."""
+        with closing(sqlite3.connect(self.database, isolation_level=None, timeout=10)) as opened:
+            opened.execute(statement)
 
     @property
     def database(self) -> Path:
