@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 
 import aiohttp
@@ -29,7 +29,7 @@ from adapters.slack.posting import Posting
 from adapters.slack.reading import string
 from adapters.slack.response_urls import ResponseUrls
 from adapters.slack.socket_mode import Socket
-from adapters.slack.web import client, translated
+from adapters.slack.web import TokenRefused, client, translated
 from config.channels.slack import SlackSettings
 
 logger = logging.getLogger(__name__)
@@ -39,8 +39,8 @@ _WORTH_A_LOOK = ("rate_limited", "other_installation")
 
 
 class SlackAdapter:
-    """One Slack channel: one app in one workspace. `running` raises `AdapterFault` when the token is not good or no socket
-    can be had."""
+    """One Slack channel: one app in one workspace. `running` raises `AdapterFault` when the token is not good, or no longer,
+    or no socket can be had."""
 
     sign_every_s = 90.0  # Slack takes a status away after two minutes
 
@@ -57,6 +57,7 @@ class SlackAdapter:
         self._posting: Posting | None = None
         self._dispatch: Dispatch | None = None  # None: not open, or not yet
         self._socket: Socket | None = None
+        self._token: asyncio.Future[None] | None = None  # fails when Slack does not take it any more
 
     @asynccontextmanager
     async def running(self, intake: Intake) -> AsyncIterator[None]:
@@ -72,19 +73,21 @@ class SlackAdapter:
                 self._dispatch = dispatcher(
                     self._name, settings=settings, client=opened, me=me, take=take, commanded=urls.keep
                 )
-                if settings.mode == "socket":
-                    async with self._listening(opened, session, self._dispatch):
-                        yield
-                else:
+                async with _group() as tasks:
+                    self._token = asyncio.get_running_loop().create_future()
+                    working = [tasks.create_task(_until(self._token), name=f"token {self._name}")]
+                    if settings.mode == "socket":
+                        working.append(await self._listening(tasks, opened, session, self._dispatch))
                     yield
+                    for task in working:
+                        task.cancel()
             finally:
-                self._client = self._posting = self._dispatch = self._socket = None
+                self._client = self._posting = self._dispatch = self._socket = self._token = None
 
-    @asynccontextmanager
     async def _listening(
-        self, opened: AsyncWebClient, session: aiohttp.ClientSession, dispatch: Dispatch
-    ) -> AsyncIterator[None]:
-        """Hold the socket. Inside, Slack has greeted us; a socket that is switched off later ends the channel."""
+        self, tasks: asyncio.TaskGroup, opened: AsyncWebClient, session: aiohttp.ClientSession, dispatch: Dispatch
+    ) -> asyncio.Task[None]:
+        """Return what holds the socket, once Slack has greeted us; a socket that is switched off later ends the channel."""
         token = self._settings.app_token
 
         async def url() -> str:
@@ -93,22 +96,14 @@ class SlackAdapter:
             return str(answer["url"])
 
         socket = Socket(self._name, open_url=url, dispatch=dispatch, session=session, settings=self._settings)
+        holding = tasks.create_task(socket.run(), name=f"socket {self._name}")
         try:
-            async with asyncio.TaskGroup() as tasks:
-                holding = tasks.create_task(socket.run(), name=f"socket {self._name}")
-                try:
-                    async with asyncio.timeout(self._settings.timeout_s):
-                        await socket.connected()
-                except TimeoutError:
-                    raise AdapterFault(f"channel {self._name!r}: no socket: {socket.problem}") from None
-                self._socket = socket
-                yield
-                holding.cancel()
-        except* AdapterFault as faults:
-            reason = str(faults.exceptions[0])
-        else:
-            return
-        raise AdapterFault(reason)
+            async with asyncio.timeout(self._settings.timeout_s):
+                await socket.connected()
+        except TimeoutError:
+            raise AdapterFault(f"channel {self._name!r}: no socket: {socket.problem}") from None
+        self._socket = socket
+        return holding
 
     async def _identity(self, opened: AsyncWebClient) -> Identity:
         with translated("auth.test"):
@@ -167,30 +162,70 @@ class SlackAdapter:
         return posting.rates(self._name, address, call)
 
     async def send(self, address: Address, chunk: str, *, chunk_id: str, shown: str | None = None) -> Receipt:
-        return await self._open().send(address, chunk, chunk_id=chunk_id, shown=shown)
+        with self._open() as out:
+            return await out.send(address, chunk, chunk_id=chunk_id, shown=shown)
 
     async def sign(self, address: Address, *, on: bool) -> None:
-        await self._open().sign(address, on=on)
+        with self._open() as out:
+            await out.sign(address, on=on)
 
     async def show(self, address: Address, text: str, *, turn: str, shown: str | None) -> str | None:
-        return await self._open().show(address, text, turn=turn, shown=shown)
+        with self._open() as out:
+            return await out.show(address, text, turn=turn, shown=shown)
 
     async def find(self, address: Address, *, chunk_id: str) -> Receipt | None:
-        return await self._open().find(address, chunk_id=chunk_id)
+        with self._open() as out:
+            return await out.find(address, chunk_id=chunk_id)
 
     async def find_shown(self, address: Address, *, turn: str) -> str | None:
         """See `Reconciles.find_shown`."""
-        return await self._open().find_shown(address, turn=turn)
+        with self._open() as out:
+            return await out.find_shown(address, turn=turn)
 
-    def _open(self) -> Posting:
+    @contextmanager
+    def _open(self) -> Iterator[Posting]:
+        """Lend the way out. A token that Slack does not take any more ends the channel: what is to be sent waits, for as long
+        as it takes, for one that runs."""
         if self._posting is None:
             raise Unreachable(f"channel {self._name!r} is being opened or closed")
-        return self._posting
+        try:
+            yield self._posting
+        except TokenRefused as refused:
+            if self._token is not None and not self._token.done():
+                self._token.set_exception(AdapterFault(str(refused)))
+            raise
 
     async def probe(self) -> None:
         if self._client is None:
             raise AdapterFault(f"channel {self._name!r} is not open")
         with translated("auth.test"):
             await self._client.auth_test()
-        if self._socket is not None and self._socket.problem is not None:
-            raise AdapterFault(f"channel {self._name!r}: {self._socket.problem}")
+        if self.problem is not None:
+            raise AdapterFault(f"channel {self._name!r}: {self.problem}")
+
+    @property
+    def problem(self) -> str | None:
+        """See `adapters.base.Reports`."""
+        return self._socket.problem if self._socket is not None else None
+
+    @property
+    def warning(self) -> str | None:
+        """See `adapters.base.Reports`."""
+        return None
+
+
+@asynccontextmanager
+async def _group() -> AsyncIterator[asyncio.TaskGroup]:
+    """Give a group of tasks; a fault of one of them comes out as it is."""
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            yield tasks
+    except* AdapterFault as faults:
+        reason = str(faults.exceptions[0])
+    else:
+        return
+    raise AdapterFault(reason)
+
+
+async def _until(failure: asyncio.Future[None]) -> None:
+    await failure

@@ -52,6 +52,10 @@ class ApiRefused(Refused):
         self.code = code
 
 
+class TokenRefused(Unreachable):
+    """Slack does not take our token any more: nothing goes out until an admin has set another one."""
+
+
 @asynccontextmanager
 async def client(settings: SlackSettings) -> AsyncIterator[tuple[AsyncWebClient, aiohttp.ClientSession]]:
     """Open a client of the Web API over one keep-alive session, and that session."""
@@ -100,7 +104,7 @@ def _answered(method: str, exc: SlackApiError, scope: str | None) -> SendFailed:
         return Unknown(f"{method}: Slack answered {status} {code}".rstrip())
     told = f"{method}: {code}" + (f" ({REMEDIES[code]})" if code in REMEDIES else "")
     if code in _TOKEN_ERRORS:
-        return Unreachable(told)  # replies wait for the admin to set a token that works
+        return TokenRefused(told)
     if code in _MIGRATIONS:
         return Unreachable(told)  # Slack is moving the workspace or channel, and will be done
     return ApiRefused(told, code=code)

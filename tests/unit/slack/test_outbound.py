@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from adapters.base import Adapter, Address, Named, Paced, Quote, Rate, Reconciles, Shows
-from adapters.errors import Refused, SendFailed, Throttled, Unknown, Unreachable
+from adapters.errors import AdapterFault, Refused, SendFailed, Throttled, Unknown, Unreachable
 from adapters.slack.posting import rates
 from adapters.slack.web import client, retry_after_s, translated
 from config.channels.slack import SlackSettings
 from gateway.logs import describe
 from tests.emulators.slack.clock import SteppedClock
 from tests.emulators.slack.faults import Fault, broken, cut_after, cut_before, html, refused, slow_after, throttled
-from tests.unit.slack.world import CountingIntake, World, adapter, world
+from tests.unit.slack.world import CountingIntake, World, adapter, platform, until_it_ends, world
 
 
 @pytest.fixture
@@ -204,8 +204,6 @@ FAILURES: list[tuple[Fault, type[SendFailed]]] = [
     (Fault(status=200, headers=(("Content-Type", "application/json"),), body=b"{"), Unknown),
     (Fault(status=200, headers=(("Content-Type", "application/json"),), body=b'{"ok": true}'), Unknown),
     (refused("internal_error"), Unknown),
-    (refused("invalid_auth"), Unreachable),
-    (refused("token_revoked"), Unreachable),
     (refused("team_added_to_org"), Unreachable),
     (refused("external_channel_migrating"), Unreachable),
     (refused("not_in_channel"), Refused),
@@ -235,6 +233,21 @@ async def test_a_broken_answer_of_slacks_does_not_get_into_the_log(there: World)
         await there.adapter.find(there.to(), chunk_id="1")
 
     assert "my pin" not in describe(caught.value)
+
+
+@pytest.mark.parametrize("code", ["invalid_auth", "token_revoked", "account_inactive"])
+async def test_a_token_that_stopped_working_ends_the_channel(code: str) -> None:
+    """A channel that does not run keeps its replies until it does again; tried one by one, they would be given up in minutes."""
+    async with platform() as (_, _, bot):
+        channel, room = adapter(bot), bot.workspace.channel("general", members=[bot])
+        bot.workspace.will("chat.postMessage", refused(code))
+
+        async def say() -> None:
+            with pytest.raises(Unreachable):
+                await channel.send(Address(channel="acme", room=room.id), "hello", chunk_id="1")
+
+        with pytest.raises(AdapterFault, match=rf"chat\.postMessage: {code}"):
+            await until_it_ends(channel, say())
 
 
 async def test_a_wait_is_for_the_scope_that_asked(there: World) -> None:

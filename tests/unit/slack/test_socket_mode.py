@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
 
 import pytest
 
+from adapters.base import Adapter, Reports
 from adapters.errors import AdapterFault
-from adapters.slack.adapter import SlackAdapter
 from adapters.slack.socket_mode import wait_s
 from tests.emulators.slack.clock import SteppedClock
 from tests.emulators.slack.faults import broken, refused, throttled
 from tests.fakes import FakeIntake
-from tests.unit.slack.world import World, adapter, platform, world
+from tests.unit.slack.world import World, adapter, platform, until_it_ends, world
 
 
 async def heard(there: World, *texts: str) -> None:
@@ -21,13 +20,6 @@ async def heard(there: World, *texts: str) -> None:
     async with asyncio.timeout(10):
         await there.intake.holding(len(texts))
     assert list(texts) == [event.text for event in there.intake.messages]
-
-
-async def until_it_ends(channel: SlackAdapter, what: Awaitable[None]) -> None:
-    """Open the channel, let something happen, and stay until it ends by itself."""
-    async with channel.running(FakeIntake()):
-        await what
-        await asyncio.Event().wait()
 
 
 def channels_told(caplog: pytest.LogCaptureFixture, event: str) -> set[object]:
@@ -169,8 +161,12 @@ async def test_socket_mode_switched_off_ends_the_channel_with_the_remedy() -> No
             await until_it_ends(adapter(bot, mode="socket"), app.sockets.turn_off())
 
 
-async def test_a_socket_that_is_away_shows_in_the_probe() -> None:
+async def test_a_socket_that_is_away_shows_in_the_probe_and_in_the_health() -> None:
+    """Silently deaf is the worst of it (NousResearch/hermes-agent#46990)."""
     async with world(mode="socket", reconnect_s=60) as there:
+        channel: Adapter = there.adapter
+        assert isinstance(channel, Reports)
+        assert (None, None) == (channel.problem, channel.warning)
         there.app.faults.always("apps.connections.open", broken(503))
         (first,) = await there.app.sockets.connected()
         first.cut()
@@ -178,6 +174,7 @@ async def test_a_socket_that_is_away_shows_in_the_probe() -> None:
         await there.app.sockets.connected(0)
         with pytest.raises(AdapterFault, match="channel 'acme'"):
             await there.adapter.probe()
+        assert channel.problem
 
 
 async def test_a_malformed_envelope_is_acknowledged_once_and_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -66,6 +66,13 @@ def adapter(bot: Bot, *, mode: str = "http", **settings: Any) -> SlackAdapter:
         "signing_secrets": [bot.app.signing_secret], "api_url": bot.app.slack.api_url, "timeout_s": 5, **settings,
     }  # fmt: skip
     return SlackAdapter("acme", settings=SlackSettings.model_validate(chosen))
+
+
+async def until_it_ends(channel: SlackAdapter, what: Awaitable[None]) -> None:
+    """Open the channel, let something happen, and stay until it ends by itself."""
+    async with channel.running(FakeIntake()), asyncio.timeout(20):
+        await what
+        await asyncio.Event().wait()
 
 
 @asynccontextmanager
