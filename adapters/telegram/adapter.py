@@ -77,7 +77,6 @@ class TelegramAdapter:
         async with clients(self._settings) as (bot, polling):
             lookout = self._lookout_for(bot)
             me = await lookout.identity()
-            await self._tell_commands(bot)
             self._bot, self._posting = bot, Posting(self._name, bot, settings=self._settings, clock=time.monotonic)
             self._lookout = lookout
             self._receiver = receiver = Receiver(self._name, intake=intake, me=me, left_behind=self._left_behind)
@@ -87,7 +86,10 @@ class TelegramAdapter:
                 else:
                     await lookout.called()
                 async with asyncio.TaskGroup() as tasks:
-                    working = [tasks.create_task(lookout.run(receiver.known_as), name=f"lookout {self._name}")]
+                    working = [
+                        tasks.create_task(lookout.run(receiver.known_as), name=f"lookout {self._name}"),
+                        tasks.create_task(self._tell_commands(bot), name=f"menu {self._name}"),
+                    ]
                     if self._poller is not None:
                         working.append(tasks.create_task(self._poller.run(), name=f"poller {self._name}"))
                     try:
@@ -112,13 +114,14 @@ class TelegramAdapter:
         )
 
     async def _tell_commands(self, bot: Bot) -> None:
-        """A menu that can't be told now is told at the next start; nothing else depends on it."""
+        """A menu that can't be told now, for whatever reason, is told at the next start; nothing else waits for it."""
         if not self._settings.commands or not self._menu:
             return
         try:
             given = await register(bot, self._menu)
-        except SendFailed as exc:
-            logger.warning("commands not registered", extra={"channel": self._name, "reason": str(exc)})
+        except Exception as exc:
+            reason = str(exc) if isinstance(exc, SendFailed) else type(exc).__name__
+            logger.warning("commands not registered", extra={"channel": self._name, "reason": reason})
         else:
             logger.info("commands registered", extra={"channel": self._name, "languages": given})
 

@@ -70,6 +70,7 @@ async def test_a_start_and_a_change_of_settings_repeat_nothing(storage: str, tmp
         rooms = {way: side.private() for way, side in there.sides.items()}
         for room in rooms.values():
             await asks(room, "before")
+        await there.tg.wait_called("setMyCommands", times=6)  # of two bots, in three languages
         told = len(there.tg.called("setMyCommands")), len(there.tg.called("setWebhook"))
         for seconds in (2, 3, 2):
             await changed(there, "show_every_s: 1", f"show_every_s: {seconds}")

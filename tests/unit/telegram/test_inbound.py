@@ -14,7 +14,7 @@ from adapters.telegram.receiving import STUCK
 from config.channels.telegram import TelegramSettings
 from tests.emulators.telegram import rooms
 from tests.emulators.telegram.emulator import telegram
-from tests.emulators.telegram.faults import conflicting, cut, html, lost, server_error, throttled
+from tests.emulators.telegram.faults import Fault, conflicting, cut, html, lost, server_error, throttled
 from tests.fakes import FakeIntake
 from tests.unit.emulators.telegram.bot_client import client
 from tests.unit.telegram.world import MENU, World, adapter, world
@@ -384,10 +384,10 @@ async def test_the_webhook_is_set_where_it_differs_and_only_there() -> None:
 async def test_the_menu_is_given_in_each_language_once(mode: str) -> None:
     async with world(mode=mode) as there:
         async with adapter(there.tg, there.tg.add_bot("other_bot")).running(FakeIntake()):
-            pass
-        before = len(there.tg.called("setMyCommands"))
+            await there.tg.wait_called("setMyCommands", times=6)
+        before, looked_up = len(there.tg.called("setMyCommands")), len(there.tg.called("getMyCommands"))
         async with adapter(there.tg, mode="webhook").running(FakeIntake()):
-            pass
+            await there.tg.wait_called("getMyCommands", times=looked_up + 3)
         kept = {language: menu for (_, language), menu in there.tg.bot.commands.items()}
 
         assert 6 == before == len(there.tg.called("setMyCommands"))
@@ -395,12 +395,40 @@ async def test_the_menu_is_given_in_each_language_once(mode: str) -> None:
         assert [{"command": name, "description": told["zh"]} for name, told in MENU.items()] == kept["zh"]
 
 
-async def test_a_menu_that_cannot_be_given_keeps_nobody_waiting(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (server_error(), "getMyCommands: the answer was lost (NetworkError, NoneType)"),
+        (html(200, page='{"result": [{"name": "new"}]}'), "TypeError"),
+    ],
+    ids=["error", "unreadable"],
+)
+async def test_a_menu_that_cannot_be_given_is_told_of(
+    fault: Fault, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """And ends nothing."""
     async with world(commands=False) as there:
         assert not there.tg.called("getMyCommands")
-        there.tg.faults.plan("getMyCommands", server_error())
-        bot = there.tg.add_bot("other_bot")
-        async with adapter(there.tg, bot).running(FakeIntake()):
-            pass
+        there.tg.faults.plan("getMyCommands", fault)
+        bot, intake = there.tg.add_bot("other_bot"), FakeIntake()
+        async with adapter(there.tg, bot).running(intake), asyncio.timeout(10):
+            while "commands not registered" not in caplog.messages:
+                await asyncio.sleep(0)
+            there.ann.says(there.tg.private(there.ann, bot), "hi")
+            await intake.holding(1)
 
-    assert "commands not registered" in caplog.messages
+    assert [reason] == [
+        getattr(record, "reason", None) for record in caplog.records if record.message == "commands not registered"
+    ]
+
+
+async def test_a_menu_that_takes_its_time_keeps_nobody_waiting() -> None:
+    """A channel has 20 seconds to open (`queue.start_s`), and the menu takes up to six calls."""
+    async with world(commands=False) as there:
+        there.tg.faults.plan("getMyCommands", lost(done=False))
+        bot, intake = there.tg.add_bot("other_bot"), FakeIntake()
+        async with asyncio.timeout(4), adapter(there.tg, bot).running(intake):
+            there.ann.says(there.tg.private(there.ann, bot), "hi")
+            await intake.holding(1)
+
+        assert ["hi"] == [event.text for event in intake.messages]
