@@ -77,13 +77,17 @@ def delete_topic(topic: Topic) -> None:
             message.deleted = True
 
 
-def migrate(group: Chat, *, by: Person, first: Literal["old", "new"] = "old") -> Chat:
+def migrate(group: Chat, *, by: Person, first: Literal["old", "new"] = "old", joining: tuple[Bot, ...] = ()) -> Chat:
     """Upgrade a group: it becomes a supergroup under another id with new message ids. `first` says which of the two
-    service messages comes first; the platform promises no order."""
+    service messages comes first; the platform promises no order. Bots that are `joining` are told before both that they
+    are in the new one."""
     world = group.world
     new = Chat(world=world, id=world.room_id("supergroup"), type="supergroup", title=group.title)
     new.members = group.members
     world.add_room(new)
+    for bot in joining:
+        new.members[bot.id].status = "left"
+        change_member(new, bot.id, "member", by=by.user())
 
     def tell_old() -> None:
         service(group, by=by, migrate_to_chat_id=new.id)
