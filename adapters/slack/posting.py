@@ -161,8 +161,10 @@ class Posting:
         return str(answer.get("message_ts"))
 
     async def _update(self, room: str, ts: str, content: Mapping[str, Any]) -> None:
+        """Let the message say this and nothing else: without `blocks` the old ones may stay, and `parse` has another default
+        than for new messages."""
         with translated(UPDATE, scope=scope(self._name, UPDATE)):
-            await self._client.chat_update(channel=room, ts=ts, **content)
+            await self._client.chat_update(channel=room, ts=ts, **{"parse": "none", "blocks": [], **content})
 
 
 def rates(name: str, address: Address, call: Call) -> tuple[Rate, ...]:

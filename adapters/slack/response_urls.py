@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from adapters.errors import Unknown, Unreachable
+from adapters.errors import Throttled, Unknown, Unreachable
 from adapters.remembering import remember
 from adapters.slack.reading import Fields
-from adapters.slack.web import ApiRefused
+from adapters.slack.web import ApiRefused, retry_after_s
 
 LIFE_S = 1800.0
 _MOST = 1_000
@@ -51,7 +51,7 @@ class ResponseUrls:
     async def answer(self, trigger: str | None, content: Fields) -> bool:
         """Show text and blocks to whoever gave the command, and to nobody else; False: no URL is known (any more).
 
-        Raises `SendFailed`: `ApiRefused` where it is used up, `Unreachable` and `Unknown` as a call of the Web API does."""
+        Raises `SendFailed`: `ApiRefused` where it is used up, the others as a call of the Web API does."""
         url, until = self._known.get(trigger or "", ("", 0.0))
         if until <= self._clock():
             return False
@@ -60,11 +60,14 @@ class ResponseUrls:
             async with self._session.post(
                 url, json={"response_type": "ephemeral", **body}, proxy=self._proxy, allow_redirects=False
             ) as answer:
-                status = answer.status
+                status, headers = answer.status, answer.headers
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as exc:
             raise Unreachable(f"response_url: Slack can't be reached ({type(exc).__name__})") from None
         except (aiohttp.ClientError, TimeoutError) as exc:
             raise Unknown(f"response_url: the answer was lost ({type(exc).__name__})") from None  # it may hold the URL
+        if status == 429:
+            wait_s = retry_after_s(headers)
+            raise Throttled(f"response_url: Slack asks to wait {wait_s:g} s", retry_after_s=wait_s)
         if status >= 500:
             raise Unknown(f"response_url: Slack answered {status}")
         if status != 200:

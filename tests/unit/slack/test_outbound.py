@@ -94,6 +94,19 @@ async def test_markdown_that_slack_will_not_take_replaces_what_was_shown_as_plai
     (message,) = there.general.messages()
     assert shown == receipt.message_id
     assert "&gt; Ann: why so?\n\ndone &lt;!here&gt;" == message.text == message.shown
+    assert [] == there.here.called("chat.update")[-1].args["blocks"]
+
+
+async def test_an_edit_is_read_as_a_new_message_is(there: World) -> None:
+    """What an edit leaves out Slack takes as it likes: it parses the text as if somebody had typed it
+    (shaharia-lab/slackcli#106), and may leave half an answer standing in its blocks (slackapi/python-slack-sdk#523)."""
+    shown = await there.adapter.show(there.to(), "so far", turn="7", shown=None)
+    await there.adapter.show(there.to(), "so far, a < b", turn="7", shown=shown)
+    there.here.will("chat.update", refused("invalid_blocks"))
+    await there.adapter.send(there.to(), "done", chunk_id="1", shown=shown)
+
+    assert {"none"} == {call.args.get("parse") for call in there.here.called("chat.update")}
+    assert [1, 1, 0] == [len(call.args["blocks"]) for call in there.here.called("chat.update")]
 
 
 @pytest.mark.parametrize("faults", [["invalid_blocks"], ["invalid_blocks", "msg_too_long"]], ids=["long", "refused"])

@@ -9,8 +9,9 @@ import aiohttp
 import pytest
 
 from adapters.base import Address, MessageEvent
-from adapters.errors import Refused, SendFailed, Unknown, Unreachable
+from adapters.errors import Refused, SendFailed, Throttled, Unknown, Unreachable
 from adapters.slack.response_urls import LIFE_S, ResponseUrls
+from adapters.slack.web import ApiRefused
 from tests.emulators.slack.channels import Channel
 from tests.unit.slack.world import World, world
 
@@ -99,8 +100,14 @@ async def test_only_slacks_own_urls_are_believed(session: aiohttp.ClientSession,
 
 @pytest.mark.parametrize(
     ("answer", "kind"),
-    [(None, Unreachable), (b"", Unknown), (b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", Unknown)],
-    ids=["away", "cut", "broken"],
+    [
+        (None, Unreachable),
+        (b"", Unknown),
+        (b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", Unknown),
+        (b"HTTP/1.1 429 Wait\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n", Throttled),
+        (b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n", ApiRefused),
+    ],
+    ids=["away", "cut", "broken", "throttled", "used-up"],
 )
 async def test_what_a_failed_answer_means_is_told_without_the_url(
     session: aiohttp.ClientSession, answer: bytes | None, kind: type[SendFailed]
