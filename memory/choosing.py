@@ -1,4 +1,5 @@
-"""Chooses what of a person's memory a question is about: profile items and earlier messages, by the words they share.
+"""Chooses what of a person's memory a question is about: profile items and earlier messages, by the words they share and,
+where an embedder is on, by what they mean.
 
 Between the load and the prompt; the ranking is `memory/recall.py`'s. What was chosen is in the ledger with its reason, so that
 a replay needs no second search.
@@ -17,15 +18,17 @@ from memory.base import Hit, Loaded, Message, Owner, ProfileItem
 from memory.derived import Derived
 from memory.errors import StoreUnavailable
 from memory.policy import Policy
-from memory.ranking import Ranked
+from memory.ranking import Key, Ranked
 from memory.recall import query_of, recalled, wanted
 
 logger = logging.getLogger(__name__)
 
 ALWAYS = "always"  # how to call the person: needed in every answer
 WORDS = "words"  # shares words with the question
-BESIDE = "beside"  # stands next to a message that does
+MEANING = "meaning"  # means something like it, and shares no words
+BESIDE = "beside"  # stands next to a message that is there for its words or meaning
 RECENT = "recent"  # nothing better is known: the newest ones
+THRESHOLD = "threshold"  # out: compared, and not related
 MOST_TERMS = 48
 """Terms of a question that are looked up; of a longer one the first."""
 
@@ -33,6 +36,21 @@ _ALWAYS_SLOTS = frozenset({"name", "address_as"})
 
 Query = Mapping[int, float]
 """The question's terms in the person's index, and their weights."""
+
+
+class Near(msgspec.Struct, frozen=True, kw_only=True):
+    """What means something like the question, of what the owner's person may be shown there.
+
+    `similar` are cosines from the embedder's threshold on, `hits` the places of these; `compared` are the ids of all profile
+    items that the question was compared with."""
+
+    similar: Mapping[Key, float] = {}
+    hits: tuple[Hit, ...] = ()
+    compared: frozenset[int] = frozenset()
+
+
+UNKNOWN = Near()
+"""Nothing was compared with the question."""
 
 
 def asked(texts: Sequence[str], person_id: int | None, *, now_ms: int) -> Query:
@@ -43,7 +61,9 @@ def asked(texts: Sequence[str], person_id: int | None, *, now_ms: int) -> Query:
     return dict(islice(query_of("\n".join(texts), person_id, today=today).items(), MOST_TERMS))
 
 
-async def chosen(derived: Derived, owner: Owner, loaded: Loaded, policy: Policy, query: Query) -> Loaded:
+async def chosen(
+    derived: Derived, owner: Owner, loaded: Loaded, policy: Policy, query: Query, near: Near = UNKNOWN
+) -> Loaded:
     """Return what was loaded, with the profile in the order of its claims and with the earlier messages that fit.
 
     What can't be read is logged and named in `failed`; the rest stands."""
@@ -51,29 +71,43 @@ async def chosen(derived: Derived, owner: Owner, loaded: Loaded, policy: Policy,
         return loaded
     failed = loaded.failed
     fetched: tuple[Message, ...] = ()
-    hits = fitting(loaded, policy, query)
+    loaded = _with_near(loaded, near)
+    hits = fitting(loaded, policy, query, near.similar)
     try:
-        fetched = await _fetched(derived, owner, loaded, policy, query, hits)
+        fetched = await _fetched(derived, owner, loaded, policy, query, hits, near.similar)
         loaded = await _with_older_items(derived, owner, loaded)
     except StoreUnavailable:
         logger.exception("earlier talk could not be read", extra={"scope": owner.scope_id})
         failed = (*failed, "recalled")
-    ranked = recalled(query, hits, loaded.corpus, fetched, k=len(hits) + len(fetched)) if hits else []
+    most = len(hits) + len(fetched)
+    ranked = recalled(query, hits, loaded.corpus, fetched, k=most, similar=near.similar) if hits else []
     rows, claims = _messages(ranked, fetched, hits, most=policy.fragments)
-    profile, of_items = claimed(loaded.profile, ranked)
+    profile, of_items = claimed(loaded.profile, ranked, near)
     return msgspec.structs.replace(loaded, profile=profile, recalled=rows, claims=claims | of_items, failed=failed)
 
 
-def fitting(loaded: Loaded, policy: Policy, query: Query) -> list[Hit]:
+def _with_near(loaded: Loaded, near: Near) -> Loaded:
+    """Add to the hits those that share no words with the question."""
+    known = {(hit.scope_id, hit.id) for hit in loaded.hits}
+    more = [hit for hit in near.hits if (hit.scope_id, hit.id) not in known]
+    return msgspec.structs.replace(loaded, hits=(*loaded.hits, *more)) if more else loaded
+
+
+def fitting(loaded: Loaded, policy: Policy, query: Query, similar: Mapping[Key, float]) -> list[Hit]:
     """Return the hits that say enough, without the messages that the window shows anyway. Pure.
 
-    Of a message one shared word of many says little: at least two, or half of the question's, must be shared."""
+    Of a message that is not similar one shared word of many says little: at least two, or half of the question's, must be
+    shared."""
     shown = _in_window(loaded, policy)
     return [
         hit
         for hit in loaded.hits
-        if not hit.scope_id or (hit.id not in shown and (len(hit.terms) >= 2 or 2 * len(hit.terms) >= len(query)))
+        if not hit.scope_id or (hit.id not in shown and ((hit.scope_id, hit.id) in similar or _shares(hit, query)))
     ]
+
+
+def _shares(hit: Hit, query: Query) -> bool:
+    return len(hit.terms) >= 2 or 2 * len(hit.terms) >= len(query)
 
 
 def _in_window(loaded: Loaded, policy: Policy) -> set[int]:
@@ -82,9 +116,15 @@ def _in_window(loaded: Loaded, policy: Policy) -> set[int]:
 
 
 async def _fetched(
-    derived: Derived, owner: Owner, loaded: Loaded, policy: Policy, query: Query, hits: Sequence[Hit]
+    derived: Derived,
+    owner: Owner,
+    loaded: Loaded,
+    policy: Policy,
+    query: Query,
+    hits: Sequence[Hit],
+    similar: Mapping[Key, float],
 ) -> tuple[Message, ...]:
-    keys = wanted(query, hits, loaded.corpus) if policy.fragments else []
+    keys = wanted(query, hits, loaded.corpus, similar=similar) if policy.fragments else []
     if not keys:
         return ()
     shown = _in_window(loaded, policy)
@@ -106,15 +146,26 @@ def _messages(
 ) -> tuple[tuple[Message, ...], dict[int, str]]:
     """Return the best messages, oldest first, and why each is there. Pure."""
     best = [(one.scope_id, one.id) for one in ranked if one.scope_id][:most]
-    named = {(hit.scope_id, hit.id) for hit in hits}
+    named = {(hit.scope_id, hit.id): WORDS if hit.terms else MEANING for hit in hits}
     rows = tuple(row for row in fetched if (row.scope_id, row.id) in best)
-    return rows, {row.id: WORDS if (row.scope_id, row.id) in named else BESIDE for row in rows}
+    return rows, {row.id: named.get((row.scope_id, row.id), BESIDE) for row in rows}
 
 
-def claimed(profile: Sequence[ProfileItem], ranked: Sequence[Ranked]) -> tuple[tuple[ProfileItem, ...], dict[int, str]]:
+def claimed(
+    profile: Sequence[ProfileItem], ranked: Sequence[Ranked], near: Near = UNKNOWN
+) -> tuple[tuple[ProfileItem, ...], dict[int, str]]:
     """Return profile items, the best claim first, and each one's claim. Pure."""
     scores = {one.id: one.score for one in ranked if not one.scope_id}
-    claims = {row.id: ALWAYS if row.slot in _ALWAYS_SLOTS else WORDS if row.id in scores else RECENT for row in profile}
-    order = (ALWAYS, WORDS, RECENT)
-    best = sorted(profile, key=lambda row: (order.index(claims[row.id]), -scores.get(row.id, 0.0), -row.id))
+    worded = {one.id for one in ranked if not one.scope_id and one.words > 0}
+
+    def claim(row: ProfileItem) -> str:
+        if row.slot in _ALWAYS_SLOTS:
+            return ALWAYS
+        if row.id in scores:
+            return WORDS if row.id in worded else MEANING
+        return THRESHOLD if row.id in near.compared else RECENT
+
+    claims = {row.id: claim(row) for row in profile}
+    order = {ALWAYS: 0, WORDS: 1, MEANING: 1, RECENT: 2, THRESHOLD: 3}
+    best = sorted(profile, key=lambda row: (order[claims[row.id]], -scores.get(row.id, 0.0), -row.id))
     return tuple(best), claims

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from memory.base import Context, Ledger, LedgerEntry, Load, Loaded, Message, Owner, Summary
+from memory.choosing import THRESHOLD
 from memory.context import Inputs, assemble, names_in, prompt_digest
 from memory.derived import FullStore
 from memory.key import decode_part
@@ -169,7 +170,7 @@ async def _reloaded(store: FullStore, ledger: Ledger, policy: Policy) -> Loaded:
         claims={
             entry.ids[-1]: entry.rule
             for entry in ledger.entries
-            if entry.section in _CLAIMED and entry.verdict != "out"
+            if entry.section in _CLAIMED and (entry.verdict != "out" or entry.rule == THRESHOLD)
         },
         failed=ledger.failed,
     )

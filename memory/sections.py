@@ -13,7 +13,7 @@ from functools import lru_cache
 import msgspec
 
 from memory.base import LedgerEntry, Loaded, Verdict
-from memory.choosing import ALWAYS
+from memory.choosing import ALWAYS, THRESHOLD
 from memory.key import decode_part
 from memory.labels import Labels
 from memory.policy import Policy
@@ -223,6 +223,9 @@ def _filled(source: _Source, budget: int | None, tokenizer: Tokenizer) -> Sectio
         text, rule = item.text, item.rule or source.name
         verdict: Verdict = "in"
         tokens = tokenizer.count(text) + 1
+        if rule == THRESHOLD:  # behind all others
+            entries.append(_entry(source.name, item, "out", rule, tokens))
+            continue
         if source.most is not None and position >= source.most:
             out = out or f"{source.name}_limit"
         elif budget is not None and used + tokens > budget and out is None:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from memory.base import AgentChange, Ledger, Load, Loaded, Message, Owner, SessionRule
-from memory.choosing import asked, chosen
+from memory.choosing import UNKNOWN, Query, asked, chosen
 from memory.derived import FullStore
 from memory.errors import ScopeMoved, StoreUnavailable
 from memory.ids import now_ms, session_id
@@ -38,9 +39,12 @@ from memory.turn import (
     said_row,
 )
 
+if TYPE_CHECKING:
+    from memory.meaning import Meaning
+
 logger = logging.getLogger(__name__)
 
-_PERSONAL = ("pinned", "profile", "recalled")
+_PERSONAL = ("pinned", "profile", "recalled", "meaning")
 
 KEEP_OBSERVED = 200
 """Background messages kept for a scope: the most that a room may show, so that replays find what was shown."""
@@ -61,10 +65,13 @@ class Memory:
         tokenizers: Tokenizers,
         clock: Callable[[], int] = now_ms,
         due: Callable[[], None] = lambda: None,
+        meaning: Meaning | None = None,
     ) -> None:
-        """`clock` gives milliseconds since 1970, UTC. `due` hears that a turn is there to be learned from."""
+        """`clock` gives milliseconds since 1970, UTC. `due` hears that a turn is there to be learned from. `meaning` None: recall
+        is by words alone."""
         self._store = store
         self._due = due
+        self._meaning = meaning
         self._tokenizers = tokenizers
         self._clock = clock
         self.names = Names(store, clock=clock)
@@ -80,7 +87,8 @@ class Memory:
         scope_id = await self._scope_id(turn.scope, agent_change=turn.agent_change)
         owner = owner_of(turn, scope_id)
         pending = await question_pending(self._store, owner, turn, now_ms=now)
-        query = asked([said.text for said in turn.messages], owner.person_id, now_ms=now)
+        texts = [said.text for said in turn.messages]
+        query = asked(texts, owner.person_id, now_ms=now)
         try:
             loaded = await self._store.append_and_load(
                 scope_id,
@@ -94,7 +102,7 @@ class Memory:
             self.names.forget()
             raise
         loaded = await filled(self._store, owner, loaded, turn.policy)
-        loaded = await chosen(self._store.derived, owner, loaded, turn.policy, query)
+        loaded = await self._chosen(owner, loaded, turn.policy, query, texts)
         tokenizer = self._tokenizers.pick(turn.policy.tokenizer, turn.policy.model)
         prepared = prepared_of(turn, inputs_of(turn, owner, loaded, now_ms=now, tokenizer=tokenizer))
         _log_load(owner, loaded, prepared.ledger, seconds=time.perf_counter() - started)
@@ -152,12 +160,13 @@ class Memory:
             return loaded
         turn = msgspec.structs.replace(prepared.turn, policy=policy)
         owner = owner_of(turn, inputs.scope_id)
-        query = asked([said.text for said in turn.messages], owner.person_id, now_ms=inputs.now_ms)
+        texts = [said.text for said in turn.messages]
+        query = asked(texts, owner.person_id, now_ms=inputs.now_ms)
         wish = Load(owner=owner, now_ms=inputs.now_ms, page=1, terms=tuple(query))
         try:
             read = await self._store.load(wish, session_id=loaded.session_id)
             read = msgspec.structs.replace(read, window=loaded.window, appended=loaded.appended)
-            other = await chosen(self._store.derived, owner, read, policy, query)
+            other = await self._chosen(owner, read, policy, query, texts)
         except StoreUnavailable:
             logger.exception("profile could not be read", extra={"turn": inputs.turn_id})
             other = Loaded(failed=_PERSONAL)
@@ -171,6 +180,12 @@ class Memory:
             claims=other.claims,
             failed=(*kept, *failed),
         )
+
+    async def _chosen(self, owner: Owner, loaded: Loaded, policy: Policy, query: Query, texts: Sequence[str]) -> Loaded:
+        near = UNKNOWN if self._meaning is None else await self._meaning.near(owner, "\n".join(texts), loaded.corpus)
+        if near is None:
+            loaded = msgspec.structs.replace(loaded, failed=(*loaded.failed, "meaning"))
+        return await chosen(self._store.derived, owner, loaded, policy, query, near or UNKNOWN)
 
     async def append(self, prepared: Prepared, reply: Reply, *, fence: int, notes: Sequence[str] = ()) -> Message:
         """Store the reply and the turn's ledger, in one transaction, and return the reply as stored.
