@@ -93,6 +93,30 @@ async def test_the_telegram_page_leads_to_an_answer(tmp_path: Path) -> None:
         assert [] == platform.violations
 
 
+async def test_the_telegram_page_keeps_strangers_out(tmp_path: Path) -> None:
+    """By the line that stands there, and but for the room that it opens."""
+    async with telegram(reads_all=True) as platform:
+        ann, zoe = platform.person("Ann"), platform.person("Zoe")
+        opened, theirs = platform.supergroup("Team", ann, zoe), platform.supergroup("Theirs", zoe)
+        closing, opening = re.findall(r"`(allow: .*?)`", TELEGRAM)
+        page = TELEGRAM.replace(
+            "kind: telegram\n", f"kind: telegram\n    {closing.replace('8000000001', str(ann.id))}\n", 1
+        )
+        page = page.replace("agent: jobs\n", f"agent: jobs\n        {opening}\n").replace(
+            "-1001234567890", str(opened.id)
+        )
+        config = settings_of(page, tmp_path, api_url=platform.url)
+        async with gateway(config, TELEGRAM_TOKEN=platform.bot.token):
+            strange = [platform.private(zoe), theirs]
+            for who, chats in ((zoe, [*strange, opened]), (ann, [platform.private(ann)])):
+                for chat in chats:
+                    who.says(chat, f"@{platform.bot.username} hello")
+            for chat in (opened, platform.private(ann)):
+                await chat.wait_for(lambda one: one.bot is platform.bot and "demo" in one.text, timeout_s=20)
+
+        assert [[], []] == [chat.replies() for chat in strange]
+
+
 SOURCES = "\n".join(
     path.read_text("utf-8")
     for folder in ("adapters", "gateway", "tests/emulators")  # the last: what the platforms say in their own words
