@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import secrets
-from collections.abc import AsyncGenerator, Callable
+import struct
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
 
 from adapters.base import TERMINAL, InboundEvent, MessageEvent, StreamEvent, TurnView
 from adapters.errors import Conflict, Overloaded, UnknownTurn
+from memory.errors import ModelFailed
 
 
 @dataclass
@@ -152,3 +155,43 @@ class FakeIntake:
 
 def _public(view: TurnView) -> TurnView:
     return msgspec.structs.replace(view, token=None)
+
+
+class FakeEmbedder:
+    """An embedder that knows a few words, each on an axis of its own meaning: texts of one meaning have cosine 1, a text of two
+    is half near to both, and what it knows no word of is near to nothing else.
+
+    `refuses` are texts it fails at; `down`: it fails at all. `gate`: it answers once that is set."""
+
+    threshold = 0.5
+
+    def __init__(self, name: str, meanings: Sequence[tuple[str, ...]]) -> None:
+        self.dims = len(meanings) + 1
+        self.name = f"{name}/{self.dims}"
+        self._meanings = meanings
+        self.asked: list[list[str]] = []
+        self.refuses: set[str] = set()
+        self.down = False
+        self.gate: asyncio.Event | None = None
+        self.closed = False
+
+    async def open(self) -> None:
+        if self.down:
+            raise ModelFailed(f"embedder {self.name!r} is down")
+
+    async def embed(self, texts: Sequence[str]) -> list[bytes]:
+        self.asked.append(list(texts))
+        if self.gate is not None:
+            await self.gate.wait()
+        if self.down or self.refuses.intersection(texts):
+            raise ModelFailed(f"embedder {self.name!r} refused")
+        return [self._vector(text) for text in texts]
+
+    def _vector(self, text: str) -> bytes:
+        axes = [float(any(word in text for word in words)) for words in self._meanings]
+        row = [*axes, 0.0 if any(axes) else 1.0]
+        length = math.sqrt(sum(number * number for number in row))
+        return struct.pack(f"<{self.dims}f", *(number / length for number in row))
+
+    async def aclose(self) -> None:
+        self.closed = True
