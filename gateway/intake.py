@@ -96,9 +96,24 @@ class Intake:
             raise Overloaded(str(fault), retry_after_s=RETRY_AFTER_S) from fault
 
     async def _accept(self, event: InboundEvent, fingerprint: str | None) -> TurnView:
-        new, lane, verdict = await self._decide(event, fingerprint)
+        configuration = self._configuration()
+        if event.channel not in configuration.settings.channels:
+            raise Overloaded(f"channel {event.channel!r} was removed while this came in", retry_after_s=1)
+        settings = configuration.effective(event.channel, event.room, event.thread)
+        event = within(event, settings.limits.message_chars)
+        chosen = await self._people.chosen_agent(event) if settings.agents else None
+        verdict, accepted_ms = await self._admitting.admit(event, settings), now_ms()
         fresh = False  # stored now, or a sibling's row revived
         try:
+            routed = route(
+                event,
+                configuration=configuration,
+                chosen_agent=chosen,
+                rule=verdict.rule,
+                refused=verdict.refused,
+                now_ms=accepted_ms,
+            )
+            new, lane = await self._new(routed, settings, verdict, fingerprint=fingerprint, now_ms=accepted_ms)
             accepted = await self._inbox.accept(new, lane=lane, dedupe_ids=event.dedupe_ids)
             fresh = accepted.verdict == "accepted"
         finally:
@@ -121,22 +136,11 @@ class Intake:
             self._arrived(stored)
         return msgspec.structs.replace(await self._view(stored), token=stored.token, duplicate=not fresh)
 
-    async def _decide(self, event: InboundEvent, fingerprint: str | None) -> tuple[NewEvent, str, Verdict]:
-        configuration = self._configuration()
-        if event.channel not in configuration.settings.channels:
-            raise Overloaded(f"channel {event.channel!r} was removed while this came in", retry_after_s=1)
-        settings = configuration.effective(event.channel, event.room, event.thread)
-        event = within(event, settings.limits.message_chars)
-        chosen = await self._people.chosen_agent(event) if settings.agents else None
-        verdict, accepted_ms = await self._admitting.admit(event, settings), now_ms()
-        routed = route(
-            event,
-            configuration=configuration,
-            chosen_agent=chosen,
-            rule=verdict.rule,
-            refused=verdict.refused,
-            now_ms=accepted_ms,
-        )
+    async def _new(
+        self, routed: Route, settings: RoomSettings, verdict: Verdict, *, fingerprint: str | None, now_ms: int
+    ) -> tuple[NewEvent, str]:
+        """Return the event as it is to be stored, and its lane."""
+        event = routed.event
         if verdict.rule == "rate_limited" and not self._admitting.may_complain(event):
             verdict = Verdict("ignore", verdict.rule)
         control = verdict.action in ("observe", "apply") or stops(event)
@@ -148,13 +152,13 @@ class Intake:
             body=encode(routed),
             token=secrets.token_urlsafe(24),
             fingerprint=fingerprint,
-            now_ms=accepted_ms,
+            now_ms=now_ms,
             outcome=Outcome(state="ignored", rule=verdict.rule) if verdict.action == "ignore" else None,
             # Only of ids that are the platform's own is anything said later, or twice.
             subject=subject_of(event) if fingerprint is None else None,
             revives=UNHEARD if fingerprint is None else (),
         )
-        return new, await self._lane(routed, settings, verdict), verdict
+        return new, await self._lane(routed, settings, verdict)
 
     async def _lane(self, routed: Route, settings: RoomSettings, verdict: Verdict) -> str:
         """Name the lane: by the stored scope, so that all names of one scope share it. What says nothing opens no scope."""

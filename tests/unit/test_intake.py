@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -23,8 +24,10 @@ from gateway.intake import Intake
 from gateway.people import People
 from gateway.routing import decode
 from gateway.talk import Talk
+from memory.base import AgentChange, ScopeRow, Store
 from memory.errors import StoreUnavailable
 from memory.ids import Ids, now_ms
+from memory.key import Scope
 from memory.names import Names
 from memory.stores.sqlite import SqliteStore
 
@@ -40,6 +43,21 @@ channels:
 """
 
 
+class Shaky:
+    """A store in which no scope can be opened while it is `away`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self.away = store, False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def open_scope(self, scope: Scope, *, now_ms: int, agent_change: AgentChange) -> ScopeRow:
+        if self.away:
+            raise StoreUnavailable("away")
+        return await self._store.open_scope(scope, now_ms=now_ms, agent_change=agent_change)
+
+
 @dataclass
 class Way:
     """An intake on real queues. `act` is what happens to control events; what else came of events is in the lists."""
@@ -47,6 +65,8 @@ class Way:
     intake: Intake
     inbox: SqliteInbox
     store: SqliteStore
+    scopes: Shaky
+    limits: ProcessRateLimits
     opened: AsyncExitStack
     act: Callable[[Event], Awaitable[None]]
     ended: list[tuple[str, str]] = field(default_factory=list)
@@ -90,6 +110,8 @@ async def way(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[W
             SqliteInbox(tmp_path / "s.db", write_turn=write_turn, timeout_s=10, lease_s=30, poll_s=0.05, **queue)
         )
 
+        scopes, limits = Shaky(store), ProcessRateLimits()
+
         async def act(event: Event) -> None:
             await made.act(event)
 
@@ -97,10 +119,10 @@ async def way(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[W
             inbox=inbox,
             outbox=inbox,
             streams=ProcessStreams(),
-            admitting=Admitting(limits=ProcessRateLimits(), answered=store.answered),
+            admitting=Admitting(limits=limits, answered=store.answered),
             talk=Talk(),
             people=People(store),
-            names=Names(store, clock=now_ms),
+            names=Names(cast("Store", scopes), clock=now_ms),
             ids=ids,
             configuration=lambda: configuration,
             act=act,
@@ -109,7 +131,7 @@ async def way(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[W
             delivered=lambda channel, seconds: None,
             poll_s=0.05,
         )
-        made = Way(intake=intake, inbox=inbox, store=store, opened=opened, act=act)
+        made = Way(intake=intake, inbox=inbox, store=store, scopes=scopes, limits=limits, opened=opened, act=act)
         made.act = made.apply
         yield made
 
@@ -189,6 +211,29 @@ class TestLimits:
         await way.say()
         (newest,) = (await way.inbox.waiting(claim.lane))[2:]
         assert not decode(newest.body).refused
+
+    async def test_what_memory_could_not_take_does_not_count(self, way: Way) -> None:
+        """However often the platform comes again meanwhile: the message is answered once memory is back, not refused."""
+        question, way.scopes.away = way.said(), True
+        for _ in range(5):
+            with pytest.raises(Overloaded):
+                await way.intake.accept(question)
+        way.scopes.away = False
+
+        assert ("accepted", None) == await way.say()
+        stored = await way.inbox.event(int((await way.intake.accept(question)).turn))
+        assert stored is not None
+        assert not decode(stored.body).refused
+
+    async def test_repeats_of_what_was_refused_do_not_count(self, way: Way) -> None:
+        """Nor keep their sender waiting for longer."""
+        for _ in range(3):
+            await way.say()
+        refused = way.said()
+        for _ in range(9):
+            await way.intake.accept(refused)
+
+        assert way.limits.allows("web:u1", per_minute=5, now=time.monotonic())
 
 
 class TestControl:
