@@ -9,7 +9,7 @@ import msgspec
 from memory.base import Fact, Message, ProfileItem
 from memory.forgetting import WAITING, Entry, Forgotten, Listing, Place, same_words
 from memory.key import encode_part
-from memory.stores.person_steps import Ask, Dialect, Drop, Rows, Step, Values
+from memory.stores.person_steps import Ask, Dialect, Drop, Name, Rows, Step, Values
 
 _item = msgspec.json.Decoder(ProfileItem, strict=False).decode
 _fact = msgspec.json.Decoder(Fact, strict=False).decode
@@ -51,6 +51,7 @@ def forget(
     now_ms: int,
 ) -> Step[Forgotten]:
     """Do what `Forgetting.forget` promises."""
+    yield Name([person_id])
     said = [row for row in withhold if row.person_id == person_id]
     for row in said:
         yield from _locked(dialect, row.scope_id, row.id)
@@ -102,6 +103,7 @@ def forget_turn(dialect: Dialect, scope_id: int, *, person_id: int, user: str, n
     of = {"scope": scope_id, "turn": rows[0][0]}
     sql = f"SELECT id FROM messages WHERE scope_id = :scope AND turn_id = :turn ORDER BY id{dialect.lock}"
     said = {(scope_id, row[0]) for row in (yield Ask(sql, of))}
+    yield Name([person_id])
     items, facts = yield from _of_scope(dialect, person_id, scope_id)
     gone_items = [row for row in items if _from(row.scope_id, row.source_ids, said)]
     gone_facts = [row for row in facts if _from(row.scope_id, row.source_ids, said)]
@@ -120,6 +122,7 @@ def forget_turn(dialect: Dialect, scope_id: int, *, person_id: int, user: str, n
 
 def forget_all(dialect: Dialect, person_id: int, *, now_ms: int) -> Step[Forgotten]:
     """Do what `Forgetting.forget_all` promises, but for the index of recall."""
+    yield Name([person_id])
     for scope_id, id_ in (said := (yield from _waiting_ids(person_id))):
         yield from _locked(dialect, scope_id, id_)
     items, facts = yield from _of_scope(dialect, person_id, None)

@@ -37,7 +37,16 @@ class Drop:
     fragments: Sequence[tuple[int, int]]
 
 
-Step = Generator[Ask | Drop, Rows, Result]
+@dataclass(frozen=True, slots=True)
+class Name:
+    """Whose personal rows the statements that follow are about, for a database that guards them (`postgres_owner.py`): the
+    persons', or, of a scope, everybody's of whom something came from it. No rows come back."""
+
+    persons: Sequence[int] = ()
+    scope_id: int | None = None
+
+
+Step = Generator[Ask | Drop | Name, Rows, Result]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,12 +116,14 @@ def messages(dialect: Dialect, person_id: int, *, after: tuple[int, int], limit:
 
 def items(dialect: Dialect, person_id: int, *, after_id: int, limit: int) -> Step[Rows]:
     """Return the rows of `Persons.items`."""
+    yield Name([person_id])
     sql = f"SELECT {dialect.item} FROM profile_items AS p WHERE person_id = :person AND id > :after ORDER BY id LIMIT :limit"
     return (yield Ask(sql, {"person": person_id, "after": after_id, "limit": limit}))
 
 
 def facts(dialect: Dialect, person_id: int, *, after_id: int, limit: int) -> Step[Rows]:
     """Return the rows of `Persons.facts`."""
+    yield Name([person_id])
     sql = f"SELECT {dialect.fact} FROM facts AS f WHERE person_id = :person AND id > :after ORDER BY id LIMIT :limit"
     return (yield Ask(sql, {"person": person_id, "after": after_id, "limit": limit}))
 
@@ -216,6 +227,7 @@ def _emptied(dialect: Dialect, scope_id: int) -> Step[Batch | None]:
         ):
             counts[kind] = len((yield Ask(statement, upto)))
         return Batch(counts, (scope_id,))
+    yield Name(scope_id=scope_id)
     sql = "SELECT scope_id, id FROM fragments WHERE scope_id = :scope LIMIT :limit"
     if fragments := (yield Ask(sql, of | {"limit": BATCH})):
         yield Drop([(row[0], row[1]) for row in fragments])
@@ -270,6 +282,7 @@ def quoted(dialect: Dialect, posted: Posted) -> Step[Batch | None]:
 
 def recalled(person_id: int) -> Step[Batch | None]:
     """Erase some of what recall finds of the person."""
+    yield Name([person_id])
     of: Values = {"person": person_id}
     rows = yield Ask("SELECT scope_id, id FROM fragments WHERE person_id = :person LIMIT :limit", of | {"limit": BATCH})
     if rows:
@@ -281,6 +294,7 @@ def recalled(person_id: int) -> Step[Batch | None]:
 
 def known(table: str, person_id: int) -> Step[Batch | None]:
     """Erase some of the person's rows of a table that has an id and a person on every row."""
+    yield Name([person_id])
     sql = f"DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE person_id = :person LIMIT :limit) RETURNING 1"
     rows = yield Ask(sql, {"person": person_id, "limit": BATCH})
     return Batch({table: len(rows)}) if rows else None

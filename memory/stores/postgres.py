@@ -54,7 +54,6 @@ from memory.stores.postgres_rows import (
 )
 from memory.stores.postgres_statement import Statement
 from memory.stores.postgres_vectors import PostgresVectors
-from memory.stores.postgres_vectors import PostgresVectors
 from memory.stores.rows import identity_columns, storable, storable_or_none, title_of
 
 _LEDGER = msgspec.json.Decoder(Ledger)
@@ -83,7 +82,6 @@ class PostgresStore:
         self.derived = PostgresDerived(self._database, ids=ids)
         self.forgetting = postgres_forgetting(self._database)
         self.persons = postgres_persons(self._database)
-        self.vectors = PostgresVectors(self._database)
         self.vectors = PostgresVectors(self._database)
 
     async def __aenter__(self) -> PostgresStore:
@@ -303,13 +301,13 @@ class PostgresStore:
         return await self._told(sql.END_SESSION, {"scope_id": scope_id, "now_ms": now_ms})
 
     async def put_summary(self, summary: Summary) -> None:
-        await self._database.fetch(_PUT_SUMMARY, {"rows": put_value([summary])})
+        await self._database.fetch(_PUT_SUMMARY, {"rows": put_value([summary]), "owners": []})
 
     async def put_facts(self, facts: Sequence[Fact]) -> None:
-        await self._database.fetch(_PUT_FACTS, {"rows": put_value(facts)})
+        await self._database.fetch(_PUT_FACTS, {"rows": put_value(facts), "owners": [row.person_id for row in facts]})
 
     async def put_profile(self, items: Sequence[ProfileItem]) -> None:
-        await self._database.fetch(_PUT_PROFILE, {"rows": put_value(items)})
+        await self._database.fetch(_PUT_PROFILE, {"rows": put_value(items), "owners": [row.person_id for row in items]})
 
     async def save_ledger(self, ledger: Ledger) -> None:
         await self._database.fetch(turn_sql.SAVE_LEDGER, ledger_values(ledger))
@@ -467,7 +465,9 @@ class PostgresStore:
 
     async def _changed(self, statement: Statement, values: Values) -> bool:
         async with self._database.transaction() as transaction:
-            await transaction.fetch(sql.LOCK_MEANT, values)
+            meant = await transaction.fetch(sql.LOCK_MEANT, values)
+            if meant:
+                await transaction.name_owners(values["scope_id"], [id_ for (id_,) in meant])
             return bool((await transaction.fetch(statement, values))[0][0])
 
     async def _told(self, statement: Statement, values: Values) -> bool:

@@ -100,6 +100,7 @@ class PostgresDerived:
             if not await transaction.fetch(sql.DONE, done):
                 return False
             if person_id is not None:
+                await transaction.name(person_id)
                 await transaction.fetch(sql.FORGET_SOURCES, {"scope_id": ledger.scope_id, "ids": ids})
                 await self._write(transaction, learned, person_id)
             return True
@@ -213,6 +214,7 @@ class PostgresDerived:
     async def retract(self, person_id: int, *, items: Sequence[int], facts: Sequence[int], now_ms: int) -> int:
         of = {"person_id": person_id, "now_ms": now_ms}
         async with self._database.transaction() as transaction:
+            await transaction.name(person_id)
             ((ended_facts,),) = await transaction.fetch(sql.FORGET_FACTS, of | {"ids": list(facts)})
             ((ended_items,),) = await transaction.fetch(sql.FORGET_ITEMS, of | {"ids": list(items)})
         return int(ended_facts) + int(ended_items)

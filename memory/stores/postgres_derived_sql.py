@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memory.base import Fact, ProfileItem, Summary
 from memory.derived import LIMIT_TURNS
+from memory.stores.postgres_owner import OWNER
 from memory.stores.postgres_statement import statement
 from memory.stores.postgres_turn import MESSAGE
 
@@ -41,13 +42,15 @@ WITHHELD = statement("SELECT id FROM withheld WHERE scope_id = %(scope_id)s AND 
 _LIVE_FACTS = "f.person_id = %(person_id)s AND f.status = 'active' AND f.expires_ms > %(now_ms)s"
 _LIVE_ITEMS = """p.person_id = %(person_id)s AND p.status = 'active'
   AND (p.valid_to_ms IS NULL OR p.valid_to_ms > %(now_ms)s)"""
-MATERIAL = statement(f"""SELECT
+MATERIAL = statement(f"""WITH {OWNER} SELECT
   (SELECT json_agg(to_json(f) ORDER BY f.id) FROM facts f
     WHERE f.scope_id = %(scope_id)s AND f.session_id = %(session_id)s AND {_LIVE_FACTS}),
-  (SELECT json_agg(to_json(p) ORDER BY p.id) FROM profile_items p WHERE p.namespace = %(namespace)s AND {_LIVE_ITEMS})""")
-KNOWN = statement(f"""SELECT
+  (SELECT json_agg(to_json(p) ORDER BY p.id) FROM profile_items p WHERE p.namespace = %(namespace)s AND {_LIVE_ITEMS})
+  FROM me""")
+KNOWN = statement(f"""WITH {OWNER} SELECT
   (SELECT json_agg(to_json(f) ORDER BY f.id) FROM facts f WHERE {_LIVE_FACTS}),
-  (SELECT json_agg(to_json(p) ORDER BY p.id) FROM profile_items p WHERE {_LIVE_ITEMS})""")
+  (SELECT json_agg(to_json(p) ORDER BY p.id) FROM profile_items p WHERE {_LIVE_ITEMS})
+  FROM me""")
 
 # --- what was learned ---
 
@@ -143,7 +146,7 @@ ADD_SUMMARY = statement(_insert("summaries", Summary.__struct_fields__))
 
 # --- what a person is shown ---
 
-FRAGMENTS = statement(f"""SELECT json_agg(w.row ORDER BY w.created_ms DESC, w.id DESC) FROM (
+FRAGMENTS = statement(f"""WITH {OWNER} SELECT (SELECT json_agg(w.row ORDER BY w.created_ms DESC, w.id DESC) FROM (
   SELECT DISTINCT ON (m.scope_id, m.id) {MESSAGE} AS row, m.created_ms, m.id
   FROM unnest(%(scope_ids)s::bigint[], %(ids)s::bigint[]) AS asked (scope_id, id)
   JOIN fragments f ON f.scope_id = asked.scope_id AND f.id = asked.id
@@ -152,19 +155,19 @@ FRAGMENTS = statement(f"""SELECT json_agg(w.row ORDER BY w.created_ms DESC, w.id
   JOIN messages m ON m.scope_id = near.scope_id AND m.id = near.id
   WHERE f.person_id = %(person_id)s AND f.namespace = %(namespace)s
     AND near.person_id = %(person_id)s AND near.namespace = %(namespace)s AND m.deleted_ms IS NULL
-    AND (f.scope_id = %(scope_id)s OR %(private)s) AND (f.chat_type = 'group' OR %(private_too)s)) w""")
+    AND (f.scope_id = %(scope_id)s OR %(private)s) AND (f.chat_type = 'group' OR %(private_too)s)) w) FROM me""")
 _THEIRS = """p.id = ANY(%(items)s::bigint[]) AND p.person_id = %(person_id)s AND p.namespace = %(namespace)s
   AND (p.chat_type = 'group' OR %(private_too)s)"""
-ITEMS = statement(f"""SELECT json_agg(to_json(p) ORDER BY p.id) FROM profile_items p
-  WHERE {_THEIRS} AND p.status = 'active'""")
-SHOWN = statement(f"""SELECT
+ITEMS = statement(f"""WITH {OWNER} SELECT (SELECT json_agg(to_json(p) ORDER BY p.id) FROM profile_items p
+  WHERE {_THEIRS} AND p.status = 'active') FROM me""")
+SHOWN = statement(f"""WITH {OWNER} SELECT
   (SELECT json_agg(to_json(f) ORDER BY f.id) FROM facts f
     WHERE f.id = ANY(%(facts)s::bigint[]) AND f.scope_id = %(scope_id)s AND f.person_id = %(person_id)s
       AND f.status <> 'retracted'),
   (SELECT json_agg(to_json(p) ORDER BY p.id) FROM profile_items p
     WHERE {_THEIRS} AND p.status <> 'retracted'),
   (SELECT json_agg(to_json(s) ORDER BY s.id) FROM summaries s
-    WHERE s.id = ANY(%(summaries)s::bigint[]) AND s.scope_id = %(scope_id)s)""")
+    WHERE s.id = ANY(%(summaries)s::bigint[]) AND s.scope_id = %(scope_id)s) FROM me""")
 FORGET_FACTS = statement("""WITH gone AS (UPDATE facts SET status = 'retracted', value = ''
   WHERE id = ANY(%(ids)s::bigint[]) AND person_id = %(person_id)s AND status = 'active' RETURNING id)
 SELECT count(*) FROM gone""")

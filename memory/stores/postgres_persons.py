@@ -7,10 +7,10 @@ from functools import cache
 from typing import TypeVar
 
 from memory.stores.forgetting import StoredForgetting
-from memory.stores.person_steps import Dialect, Drop, Step
+from memory.stores.person_steps import Dialect, Drop, Name, Step
 from memory.stores.persons import Run, StoredPersons
 from memory.stores.postgres_derived_sql import DROP_FRAGMENTS
-from memory.stores.postgres_pool import Database
+from memory.stores.postgres_pool import Database, Transaction
 from memory.stores.postgres_statement import Statement, statement
 from memory.stores.postgres_turn import MESSAGE
 
@@ -49,6 +49,9 @@ def _runner(database: Database) -> Run:
                         scope_ids, ids = [list(column) for column in zip(*asked.fragments, strict=True)]
                         await transaction.fetch(DROP_FRAGMENTS, {"scope_ids": scope_ids, "ids": ids})
                         asked = step.send([])
+                    elif isinstance(asked, Name):
+                        await _name(transaction, asked)
+                        asked = step.send([])
                     else:
                         asked = step.send(await transaction.fetch(_statement(asked.sql), asked.values))
             except StopIteration as done:
@@ -56,6 +59,13 @@ def _runner(database: Database) -> Run:
                 return result
 
     return run
+
+
+async def _name(transaction: Transaction, asked: Name) -> None:
+    if asked.scope_id is None:
+        await transaction.name(*asked.persons)
+    else:
+        await transaction.name_owners(asked.scope_id)
 
 
 @cache

@@ -22,6 +22,7 @@ from memory.errors import StoreUnavailable
 from memory.ids import now_ms
 from memory.lending import lent, within
 from memory.stores.migrate import VERSION_TABLE, pending, read_migrations
+from memory.stores.postgres_owner import NAME, OWNERS_OF
 from memory.stores.postgres_statement import Statement
 
 Row = tuple[Any, ...]  # as the driver hands it out: the raw edge
@@ -159,6 +160,15 @@ class Transaction:
         """Run a statement and return its rows."""
         return await _fetched(self._connection, statement.text, [values[name] for name in statement.names])
 
+    async def name(self, *persons: int) -> None:
+        """Let the statements that follow see these persons' rows in the personal tables, and nobody else's."""
+        await self.fetch(NAME, {"owners": list(persons)})
+
+    async def name_owners(self, scope_id: int, ids: Sequence[int] | None = None) -> None:
+        """Name all persons of whom something came from these messages of the scope; None: from any."""
+        ((owners,),) = await self.fetch(OWNERS_OF, {"scope_id": scope_id, "ids": None if ids is None else list(ids)})
+        await self.name(*(owners or ()))
+
 
 async def _fetched(connection: Connection, text: bytes, parameters: Sequence[object]) -> list[Row]:
     cursor = connection.cursor(binary=True)
@@ -220,6 +230,7 @@ async def _migrate(connection: Connection) -> None:
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock($1)", (_MIGRATION_LOCK,))
         await connection.execute("SET LOCAL statement_timeout = 0")  # a change of a big table takes what it takes
+        await connection.execute("SELECT set_config('clew.person', '*', true)")  # its rows are everybody's
         await connection.execute(VERSION_TABLE)
         for step in pending(read_migrations("postgres"), applied=await _applied(connection) or 0):
             await connection.execute(step.sql.encode(), prepare=False)

@@ -6,6 +6,7 @@ import re
 
 from memory.base import ANSWERED_REACH
 from memory.stores.postgres_derived_sql import SOURCE_CHANGED
+from memory.stores.postgres_owner import OWNERS, counting
 from memory.stores.postgres_statement import Statement, statement
 from memory.stores.postgres_turn import MESSAGE
 
@@ -183,6 +184,7 @@ DELETE = statement(f"""WITH gone AS (
 SELECT EXISTS (SELECT FROM gone) OR EXISTS (SELECT FROM overheard)""")
 
 # Before EDIT and DELETE, in their transaction: what is being learned from the message has to stand before they look for it.
+# In between those are named of whom something came from it.
 LOCK_MEANT = statement(f"SELECT id FROM messages WHERE {_MEANT} AND deleted_ms IS NULL FOR UPDATE")
 
 END_SESSION = statement("""WITH head AS (
@@ -195,10 +197,11 @@ SELECT EXISTS (SELECT FROM head)""")
 
 
 def put(table: str, columns: tuple[str, ...]) -> Statement:
-    """Return the statement that inserts or replaces rows, given as JSON, by their id."""
+    """Return the statement that inserts or replaces rows of `owners`, given as JSON, by their id."""
     names = ", ".join(columns)
     replaced = ", ".join(f"{column} = excluded.{column}" for column in columns if column != "id")
-    return statement(f"""INSERT INTO {table} ({names}) SELECT {names} FROM json_populate_recordset(NULL::{table}, %(rows)s)
+    return statement(f"""WITH {OWNERS}
+INSERT INTO {table} ({names}) SELECT {names} FROM me, json_populate_recordset(NULL::{table}, %(rows)s)
   ON CONFLICT (id) DO UPDATE SET {replaced}""")
 
 
@@ -236,5 +239,7 @@ PING = statement(
 SCHEMA_VERSION = statement("SELECT coalesce(max(version), 0) FROM memory_schema")
 TABLES = ("scopes", "sessions", "messages", "observed", "summaries", "facts", "profile_items", "persons", "ledgers")
 SIZE = statement(
-    f"SELECT pg_database_size(current_database()), {', '.join(f'(SELECT count(*) FROM {table})' for table in TABLES)}"
+    counting(
+        f"pg_database_size(current_database()), {', '.join(f'(SELECT count(*) FROM {table})' for table in TABLES)}"
+    )
 )

@@ -10,6 +10,7 @@ state; everything else sees the statement's own snapshot, in which a scope's ear
 from __future__ import annotations
 
 from memory.base import Message
+from memory.stores.postgres_owner import OWNER
 from memory.stores.postgres_statement import statement
 
 CARRIED = 20
@@ -80,15 +81,15 @@ def _joined(parts: dict[str, str]) -> str:
     return ",\n".join(f"(SELECT json_agg(w.row) FROM ({select}) w) AS {name}" for name, select in parts.items())
 
 
-LOAD = statement(f"WITH {_HERE} SELECT here.session_id, here.generation,\n{_joined(PARTS)} FROM here")
+LOAD = statement(f"WITH {OWNER}, {_HERE} SELECT here.session_id, here.generation,\n{_joined(PARTS)} FROM me, here")
 
 HEAD = statement(f"WITH {_HERE} SELECT here.session_id, here.generation, here.carry_scope_id FROM here")
 
 ALONE = {
     name: statement(
-        f"SELECT json_agg(w.row) FROM ({select}) w"
+        f"WITH {OWNER} SELECT {_joined({name: select})} FROM me"
         if name in PERSONAL
-        else f"WITH {_HERE} SELECT {_joined({name: select})} FROM here"
+        else f"WITH {OWNER}, {_HERE} SELECT {_joined({name: select})} FROM me, here"
     )
     for name, select in PARTS.items()
 }
@@ -155,14 +156,14 @@ APPEND_WITH_LEDGER = statement(f"""WITH {_APPEND}, ledger AS (
 ) SELECT {_APPENDED} FROM head""")
 
 # The generation is the snapshot's, as the window is: the one that `head` sees may belong to an edit that the window does not.
-APPEND_AND_LOAD = statement(f"""WITH {_APPEND}, here AS (
+APPEND_AND_LOAD = statement(f"""WITH {OWNER}, {_APPEND}, here AS (
   SELECT head.scope_id, head.session_id, head.last_id AS until_id, head.carry_last_id,
     CASE WHEN head.session_no <= 1 THEN head.carry_scope_id END AS carry_scope_id,
     CASE WHEN head.session_id = head.active_id THEN head.session_first_id
       ELSE (SELECT e.first_id FROM sessions e WHERE e.id = head.session_id) END AS first_id
   FROM head)
 SELECT {_APPENDED}, (SELECT s.generation FROM scopes s WHERE s.id = %(scope_id)s),
-{_joined(PARTS)} FROM head, here""")
+{_joined(PARTS)} FROM me, head, here""")
 
 # A newer lane owner repeats what an older one has stored: the rows stand, and the older one is shut out from here on.
 REPEATED = "messages_turn"

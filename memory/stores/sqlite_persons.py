@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from memory.stores.forgetting import StoredForgetting
-from memory.stores.person_steps import Dialect, Drop, Step
+from memory.stores.person_steps import Dialect, Drop, Name, Step
 from memory.stores.persons import Run, StoredPersons
 from memory.stores.sqlite_derived import Transactions, drop_fragments
 from memory.stores.sqlite_rows import FACTS, MESSAGES, PROFILE, SUMMARIES
@@ -48,6 +48,8 @@ def _run(db: sqlite3.Connection, step: Step[Result]) -> Result:
         while True:
             if isinstance(asked, Drop):
                 drop_fragments(db, asked.fragments)
+                asked = step.send([])
+            elif isinstance(asked, Name):
                 asked = step.send([])
             else:
                 asked = step.send(db.execute(asked.sql, asked.values).fetchall())
