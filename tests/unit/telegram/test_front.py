@@ -57,6 +57,24 @@ async def test_without_the_secret_nobody_is_heard(there: World, headers: Any) ->
     assert [] == there.texts
 
 
+@pytest.mark.parametrize(
+    ("body", "headers", "status", "reason"),
+    [
+        (b"{}", {}, 401, "X-Telegram-Bot-Api-Secret-Token is not this channel's secret_token"),
+        (b"[]", None, 400, "the body is not a JSON object"),
+    ],
+)
+async def test_what_is_refused_is_told_of_now_and_then(
+    there: World, body: bytes, headers: Any, status: int, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A proxy that drops the header looks like a quiet day; strangers who knock all day must not fill the log."""
+    for _ in range(3):
+        await post(there, body, headers=headers)
+
+    told = [vars(record) for record in caplog.records if record.message == "update refused"]
+    assert [("acme", status, reason)] == [(one["channel"], one["status"], one["reason"]) for one in told]
+
+
 @pytest.mark.parametrize("body", [b"", b"[]", b"{" * 5000, b"null", b"\xff"])
 async def test_what_is_no_update_is_refused(there: World, body: bytes) -> None:
     assert (await post(there, body))[0] in (400, 413)
