@@ -40,7 +40,7 @@ from gateway.agents.demo import DemoAgent
 from gateway.agents.openai import OpenAIAgent
 from gateway.asking import Asking
 from gateway.channels import Times
-from gateway.commands import MENU, parse_command
+from gateway.commands import MENU
 from gateway.control import Control
 from gateway.delivery import Delivery
 from gateway.errors import BadRequest, StoreBusy
@@ -52,6 +52,7 @@ from gateway.inbox.erasable import Erasable
 from gateway.inbox.sqlite import SqliteInbox
 from gateway.intake import Intake
 from gateway.lanes import Gathering, Lanes
+from gateway.known import Known
 from gateway.learning import Learner
 from gateway.live import Live, MadeAgent
 from gateway.metrics import Metrics
@@ -67,6 +68,7 @@ from gateway.rooms import Rooms
 from gateway.routing import decode, place_of
 from gateway.showing import Showing
 from gateway.talk import Talk
+from gateway.wishes import command_in
 from memory.derived import FullStore
 from memory.errors import StoreUnavailable
 from memory.ids import Ids, now_ms
@@ -314,7 +316,13 @@ async def run(
             memory=memory,
             people=people,
             asking=asking,
-            commands=Commands(memory=memory, people=people, asking=asking, live=live),
+            commands=Commands(
+                memory=memory,
+                people=people,
+                asking=asking,
+                known=Known(store=store, names=memory.names, live=live, clock=now_ms),
+                live=live,
+            ),
             live=live,
             naming=naming,
             presence=presence,
@@ -578,7 +586,7 @@ def gathering(event: Event, configuration: Configuration) -> Gathering:
     return Gathering(
         busy=room.busy,
         most=room.collect_max,
-        alone=route.refused or message is None or parse_command(message.text) is not None,
+        alone=route.refused or message is None or command_in(message.text) is not None,
         target=(said.room, said.thread, message.session if message else None, route.agent),
     )
 

@@ -13,7 +13,8 @@ from config.channels.base import RoomSettings
 from gateway.notices import Language, notice
 from memory.key import ChatType
 
-CommandName = Literal["help", "new", "stop", "agent", "memory"]
+CommandName = Literal["help", "new", "stop", "agent", "memory", "forget", "unlearn"]
+"""`unlearn` is said in plain words only (`gateway/wishes.py`)."""
 
 NAMES: dict[str, CommandName] = {
     "help": "help", "帮助": "help",
@@ -21,13 +22,15 @@ NAMES: dict[str, CommandName] = {
     "stop": "stop", "停止": "stop",
     "agent": "agent", "智能体": "agent",
     "memory": "memory", "记忆": "memory",
+    "forget": "forget", "忘记": "forget", "忘掉": "forget",
 }  # fmt: skip
 
 
 MENU: dict[CommandName, dict[Language, str]] = {
     "new": {"en": "Start a new conversation", "zh": "开始新的对话"},
     "stop": {"en": "Stop the answer that is being written for you", "zh": "停止正在为您写的回答"},
-    "memory": {"en": "What the next answer can use of this conversation", "zh": "下一次回答能用到这次对话里的哪些内容"},
+    "memory": {"en": "What I know of you", "zh": "我记得的关于您的内容"},
+    "forget": {"en": "Have me forget something of that", "zh": "让我忘掉其中的内容"},
     "agent": {"en": "Who answers you here, and who else could", "zh": "由谁回答您，还有谁可以选"},
     "help": {"en": "What you can write", "zh": "可以使用的命令"},
 }
@@ -55,7 +58,7 @@ def parse_command(text: str) -> Command | None:
 
 def lasts(command: Command) -> bool:
     """Whether the command changes something for later, for others or under the sender's name: only who is known may."""
-    return command.name == "new" or (command.name == "agent" and bool(command.argument))
+    return command.name in ("new", "forget", "unlearn") or (command.name == "agent" and bool(command.argument))
 
 
 def personal(command: Command) -> bool:

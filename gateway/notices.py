@@ -70,7 +70,8 @@ NOTICES: dict[str, dict[Language, str]] = {
             "What you can write:\n"
             "/{prefix}new – start a new conversation; what was said before stays stored but is not used\n"
             "/{prefix}stop – stop the answer that is being written for you\n"
-            "/{prefix}memory – what of this conversation the next answer can use\n"
+            "/{prefix}memory – what I know of you\n"
+            "/{prefix}forget – have me forget it\n"
             "{agent_line}"
             "/{prefix}help – this list"
         ),
@@ -78,7 +79,8 @@ NOTICES: dict[str, dict[Language, str]] = {
             "可以使用的命令：\n"
             "/{prefix}new – 开始新的对话；之前的内容仍会保存，但不再使用\n"
             "/{prefix}stop – 停止正在为您写的回答\n"
-            "/{prefix}memory – 下一次回答能用到这次对话里的哪些内容\n"
+            "/{prefix}memory – 查看我记得的关于您的内容\n"
+            "/{prefix}forget – 让我忘掉\n"
             "{agent_line}"
             "/{prefix}help – 显示这个列表"
         ),
@@ -107,8 +109,8 @@ NOTICES: dict[str, dict[Language, str]] = {
         "zh": "这里最近的其他发言，我也会留作背景。",
     },
     "first_use_see": {
-        "en": "/{prefix}memory shows what my next answer can use, /{prefix}new begins anew, /{prefix}help lists the rest.",
-        "zh": "发送 /{prefix}memory 可以查看我下次回答能用到的内容，/{prefix}new 开始新的对话，/{prefix}help 列出其他命令。",
+        "en": "/{prefix}memory shows what I know of you, /{prefix}new begins anew, /{prefix}help lists the rest.",
+        "zh": "发送 /{prefix}memory 可以查看我记得的关于您的内容，/{prefix}new 开始新的对话，/{prefix}help 列出其他命令。",
     },
     "first_use_erase": {
         "en": "To have something erased, ask whoever runs me here.",
@@ -139,16 +141,97 @@ NOTICES: dict[str, dict[Language, str]] = {
         "en": "{agent} answers here; no other agent can be chosen.",
         "zh": "这里由 {agent} 回答，不能另选智能体。",
     },
-    "memory_head": {
-        "en": "The next answer can use these {count} messages of this conversation:",
-        "zh": "下一次回答可以用到这次对话里的 {count} 条消息：",
+    "memory_window": {
+        "en": "Of this conversation the next answer can use the last {count} messages.",
+        "zh": "这次对话里，下一次回答可以用到最近的 {count} 条消息。",
     },
     "memory_empty": {
         "en": "Nothing of this conversation is in use: it is new.",
         "zh": "这是新的对话，还没有可用的内容。",
     },
-    "memory_bot": {"en": "bot", "zh": "机器人"},
-    "memory_you": {"en": "you", "zh": "您"},
+    "known_head": {"en": "What I know of you:", "zh": "我记得关于您的内容："},
+    "known_entry": {"en": "{number}. {text} (said on {day}, {where})", "zh": "{number}. {text}（{day}，{where}）"},
+    "known_pinned": {
+        "en": "{number}. {text} – always minded (said on {day}, {where})",
+        "zh": "{number}. {text}——始终留意（{day}，{where}）",
+    },
+    "known_private": {"en": "in private", "zh": "私聊"},
+    "known_private_at": {"en": "in private on {channel}", "zh": "在 {channel} 私聊"},
+    "known_here": {"en": "in this group", "zh": "在本群"},
+    "known_group": {"en": "in the group {room} on {channel}", "zh": "在 {channel} 的群 {room}"},
+    "known_entered": {"en": "entered for you", "zh": "为您录入"},
+    "known_unsaid": {"en": "in a conversation that is gone", "zh": "原对话已不在"},
+    "known_foot": {
+        "en": "/{prefix}forget NUMBER forgets one of these, /{prefix}forget all everything.",
+        "zh": "发送 /{prefix}forget 编号 忘掉其中一条，/{prefix}forget all 忘掉全部。",
+    },
+    "known_more": {
+        "en": "There is more that you said elsewhere ({count}); ask me in private.",
+        "zh": "还有 {count} 条是您在别处说的，请私聊我查看。",
+    },
+    "known_count": {
+        "en": "I know {count} things of you. What they are I say in private only: write /{prefix}memory to me there.",
+        "zh": "我记得关于您的 {count} 条内容。具体内容只在私聊里说：请私聊我发送 /{prefix}memory。",
+    },
+    "known_nothing": {"en": "I know nothing of you yet.", "zh": "我还没有记住关于您的任何内容。"},
+    "known_waiting": {
+        "en": "What you said last ({count} messages) I have not looked through yet.",
+        "zh": "您最近说的（{count} 条）我还没有整理。",
+    },
+    "forget_help": {
+        "en": (
+            "/{prefix}memory lists what I know of you.\n"
+            "/{prefix}forget 2 – forget number 2 of that list\n"
+            "/{prefix}forget all – forget all of it\n"
+            "“Forget that” – forget what you said last"
+        ),
+        "zh": (
+            "/{prefix}memory 列出我记得的关于您的内容。\n"
+            "/{prefix}forget 2 – 忘掉其中第 2 条\n"
+            "/{prefix}forget all – 全部忘掉\n"
+            "“忘了这个” – 忘掉您刚才说的"
+        ),
+    },
+    "forget_list_first": {
+        "en": "I no longer know what that number stood for. Write /{prefix}memory for a new list.",
+        "zh": "这个编号已经过期。请发送 /{prefix}memory 查看新的列表。",
+    },
+    "forget_no_such": {
+        "en": "There is no number {number}: the last list had {count}. Write /{prefix}memory for a new one.",
+        "zh": "没有第 {number} 条：上次的列表共 {count} 条。请发送 /{prefix}memory 查看新的列表。",
+    },
+    "forget_gone": {"en": "That was forgotten already.", "zh": "这一条已经忘掉了。"},
+    "forgotten": {"en": "Forgotten:", "zh": "已忘掉："},
+    "forgotten_count": {"en": "Forgotten: {count}.", "zh": "已忘掉 {count} 条。"},
+    "forget_all_ask": {
+        "en": (
+            "Shall I forget everything that I have learned of you ({count}), on all channels where I know you? "
+            "Write /{prefix}forget all yes within 10 minutes. It can't be undone."
+        ),
+        "zh": (
+            "要忘掉我记住的关于您的全部内容（{count} 条，包括我认识您的所有渠道）吗？"
+            "请在 10 分钟内发送 /{prefix}forget all yes 确认。此操作无法撤销。"
+        ),
+    },
+    "forget_all_done": {
+        "en": (
+            "Forgotten: all that I had learned of you ({count}), and earlier conversations are not searched any more. "
+            "What was written stays stored until whoever runs me erases it."
+        ),
+        "zh": "已忘掉我记住的关于您的全部内容（{count} 条），以前的对话也不再检索。聊天记录仍会保存，删除请联系我的管理员。",
+    },
+    "unlearn_nothing": {
+        "en": "You have said nothing in this conversation yet that I could forget.",
+        "zh": "这次对话里还没有可以忘掉的内容。",
+    },
+    "unlearn_unknown": {
+        "en": "I have learned nothing from what you said last, and I won't.",
+        "zh": "您刚才说的我没有记下，以后也不会记。",
+    },
+    "unlearn_stays": {
+        "en": "It stands in this conversation until you write /{prefix}new.",
+        "zh": "它还留在这次对话里，发送 /{prefix}new 开始新对话后就不再使用。",
+    },
 }
 
 

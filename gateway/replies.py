@@ -6,24 +6,23 @@ from adapters.base import InboundEvent
 from config.channels.base import RoomSettings
 from gateway.asking import Asking
 from gateway.commands import Command, agent_answer, help_text, lasts
+from gateway.known import Known
 from gateway.live import Live
-from gateway.notices import Language, notice
+from gateway.notices import notice
 from gateway.people import People, vouched
 from gateway.routing import Route
-from memory.base import Message
 from memory.service import Memory
 from memory.window import OUT, Limits, trim
-
-SHOWN_CHARS = 200
 
 
 class Commands:
     """Carries commands out, in the scope that memory uses (nanobot#1482)."""
 
-    def __init__(self, *, memory: Memory, people: People, asking: Asking, live: Live) -> None:
+    def __init__(self, *, memory: Memory, people: People, asking: Asking, known: Known, live: Live) -> None:
         self._memory = memory
         self._people = people
         self._asking = asking
+        self._known = known
         self._live = live
 
     async def answer(self, command: Command, route: Route, room: RoomSettings) -> str:
@@ -38,6 +37,8 @@ class Commands:
                 return await self._agent(command.argument, route, room)
             case "memory":
                 return await self._what_is_known(route, room)
+            case "forget" | "unlearn":
+                return await self._forget(command, route, room)
             case "help" | "stop":  # /stop acts past the lane; one that comes here had nothing to stop
                 return self._help(route, room)
 
@@ -72,10 +73,20 @@ class Commands:
             hard=policy.tokens,
         )
         rules = trim(loaded.window, limits).rules if loaded.window else []
-        lines = [_line(row, route) for row, rule in zip(loaded.window, rules, strict=True) if rule not in OUT]
-        if not lines:
-            return notice("memory_empty", route.language)
-        return "\n".join([notice("memory_head", route.language, count=len(lines)), *lines])
+        count = sum(rule not in OUT for rule in rules)
+        window = notice("memory_window" if count else "memory_empty", route.language, count=count)
+        return window if person is None else f"{await self._known.shown(person, route)}\n\n{window}"
+
+    async def _forget(self, command: Command, route: Route, room: RoomSettings) -> str:
+        person = await self._person(route.event)
+        if person is None:
+            return notice("unknown_sender", route.language)
+        if command.name == "unlearn":
+            return await self._known.unlearn(person, route, room)
+        text, everything = await self._known.forget(person, command.argument, route)
+        if everything and route.event.chat_type == "private":
+            await self.new(route, room)
+        return text
 
     async def _person(self, event: InboundEvent) -> int | None:
         kind = self._live.configuration.settings.channels[event.channel].kind
@@ -85,15 +96,3 @@ class Commands:
 def _choices(room: RoomSettings, live: Live) -> RoomSettings:
     """Return the room's settings without agents that are not configured (any more)."""
     return room.model_copy(update={"agents": tuple(name for name in room.agents if name in live.agents())})
-
-
-def _line(row: Message, route: Route) -> str:
-    language: Language = route.language
-    if row.role == "assistant":
-        who = notice("memory_bot", language)
-    elif row.user == route.event.sender.user:
-        who = notice("memory_you", language)
-    else:
-        who = row.speaker_name or row.user
-    text = " ".join(row.text.split())
-    return f"– {who}: {text if len(text) <= SHOWN_CHARS else text[:SHOWN_CHARS] + '…'}"

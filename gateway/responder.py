@@ -17,7 +17,7 @@ from config.channels.base import RoomSettings
 from gateway import logs
 from gateway.amending import DELETED, amended
 from gateway.asking import Asking, Draft
-from gateway.commands import parse_command, personal
+from gateway.commands import personal
 from gateway.errors import AgentFault
 from gateway.hot.base import Streams
 from gateway.inbox.base import Event, Inbox, Outbox, Outcome, Reply
@@ -35,6 +35,7 @@ from gateway.rooms import target_of
 from gateway.routing import UNREADABLE, Route, decode, place_of
 from gateway.showing import Showing, Shown
 from gateway.talk import Talk
+from gateway.wishes import command_in
 from memory.errors import PersonErased, ScopeMoved, UnknownScope
 from memory.ids import now_ms
 from memory.service import Memory
@@ -189,7 +190,7 @@ class Responder:
             return failure("agent_missing", notice("agent_missing", head.language, agent=head.agent))
         if await self._moved(turn, head, room):
             return None
-        command = parse_command(message_of(head).text) if len(routes) == 1 else None
+        command = command_in(message_of(head).text) if len(routes) == 1 else None
         if command is None:
             return await self._answer(turn, routes, shown)
         if command.name == "new" and command.argument and vouched(head.event.sender):

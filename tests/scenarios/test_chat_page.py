@@ -112,12 +112,14 @@ async def test_the_whole_in_chinese_on_a_phone(browser: Browser, clew: Gateway) 
 
 
 async def test_commands_answer_and_offer_no_record(browser: Browser, clew: Gateway) -> None:
-    """`/help` lists what can be said, `/memory` what is in use; no model saw anything, so there is nothing to open."""
+    """`/help` lists what can be said, `/memory` what is known; no model saw anything, so there is nothing to open."""
     async with window(browser, clew.url) as chat:
         await fresh(chat)
         assert "/stop" in await ask(chat, "/help")
         await ask(chat, "I like trains")
-        assert "I like trains" in await ask(chat, "/memory")
+        async with asyncio.timeout(20):
+            while "likes trains" not in await ask(chat, "/memory"):
+                pass  # it is learned after the reply
         await expect(chat.page.locator(".saw")).to_have_count(1)
 
 

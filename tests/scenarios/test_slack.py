@@ -253,7 +253,7 @@ async def test_what_a_command_tells_one_person_is_seen_by_nobody_else(there: Wor
 
     told = [(who, message.thread_ts) for who, message in general.ephemerals]
     assert [(there.bob.id, root), (there.bob.id, None)] == told
-    assert "8821" in general.ephemerals[0][1].shown
+    assert "the last 2 messages" in general.ephemerals[0][1].shown
     assert ["re: remember 8821", "A new conversation begins here."] == there.replies(general)
 
 

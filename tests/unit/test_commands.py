@@ -82,14 +82,21 @@ def test_help_names_commands_as_the_platform_does() -> None:
     """Where another app has /new, ours is /clew-new there."""
     text = help_text(RoomSettings(agents=("jobs",)), "en", prefix="clew-")
 
-    assert {"/clew-new", "/clew-stop", "/clew-memory", "/clew-agent", "/clew-help"} == set(
-        re.findall(r"^/\S+", text, re.M)
-    )
+    names = ("new", "stop", "memory", "forget", "agent", "help")
+    assert {f"/clew-{name}" for name in names} == set(re.findall(r"^/\S+", text, re.M))
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("/new", True), ("/new hi", True), ("/agent jobs", True), ("/agent", False), ("/stop", False), ("/memory", False)],
+    [
+        ("/new", True),
+        ("/new hi", True),
+        ("/agent jobs", True),
+        ("/agent", False),
+        ("/stop", False),
+        ("/memory", False),
+        ("/forget 2", True),
+    ],
 )
 def test_what_changes_something_for_later(text: str, expected: bool) -> None:
     command = parse_command(text)

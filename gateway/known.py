@@ -1,0 +1,201 @@
+"""What is known of the person who asks: shown, and forgotten, in chat.
+
+Numbers are bound to rows by the listing that showed them, which the store keeps: a list that has changed meanwhile never makes
+somebody forget another thing. One sees and changes only one's own (NousResearch/hermes-agent#28279). In a group the words are
+shown only where nobody else sees them; elsewhere there is a count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+import msgspec
+
+from config.channels.base import RoomSettings
+from gateway.live import Live
+from gateway.notices import Language, notice
+from gateway.routing import Route
+from memory.base import Fact, ProfileItem
+from memory.derived import FullStore
+from memory.forgetting import LISTED, Forgotten, KnownEntry, Listing, Place, entries, reads, same_words, telling
+from memory.key import decode_part
+from memory.names import Names
+
+NUMBERS_MS = 600_000
+"""How long a listing's numbers, and the question whether really all is to be forgotten, can be answered."""
+
+SHOWN_CHARS = 200
+
+_ALL = frozenset({"all", "everything", "全部", "所有", "一切"})
+_YES = frozenset({"yes", "确定", "確定", "确认", "確認", "是", "是的"})
+_NUMBERS = re.compile(r"\d{1,3}(?:[\s,，、;；]+\d{1,3})*")
+
+
+class Known:
+    """Answers `/memory` and `/forget`."""
+
+    def __init__(self, *, store: FullStore, names: Names, live: Live, clock: Callable[[], int]) -> None:
+        """`clock` gives milliseconds since 1970, UTC."""
+        self._store = store
+        self._names = names
+        self._live = live
+        self._clock = clock
+
+    async def shown(self, person_id: int, route: Route) -> str:
+        """Return what is known of the person, numbered, as far as it may be shown in this place."""
+        found, places = await self._entries(person_id)
+        language = route.language
+        waiting = len({row.turn_id for row in await self._store.forgetting.waiting(person_id)})
+        late = [notice("known_waiting", language, count=waiting)] if waiting else []
+        if not found:
+            return "\n".join([notice("known_nothing", language), *late])
+        prefix = self._prefix(route)
+        if not self._unseen(route):
+            return "\n".join([notice("known_count", language, count=len(found), prefix=prefix), *late])
+        private = route.event.chat_type == "private"
+        here = [entry for entry in found if private or not entry.private][:LISTED]
+        listing = Listing(listed_ms=self._clock(), entries=tuple(entry.rows for entry in here))
+        await self._store.forgetting.put_listing(person_id, listing)
+        lines = [_line(number, entry, places, route) for number, entry in enumerate(here, start=1)]
+        if here:
+            lines = [notice("known_head", language), *lines, notice("known_foot", language, prefix=prefix)]
+        if len(here) < len(found):
+            lines.append(notice("known_more", language, count=len(found) - len(here)))
+        return "\n".join([*lines, *late])
+
+    async def forget(self, person_id: int, argument: str, route: Route) -> tuple[str, bool]:
+        """Do what stands behind `/forget` and return what to tell the person, and whether everything was forgotten."""
+        words = argument.casefold().strip(" .。!！").split()
+        language, prefix = route.language, self._prefix(route)
+        if _NUMBERS.fullmatch(argument.strip()):
+            numbers = dict.fromkeys(int(number) for number in re.findall(r"\d+", argument))
+            return await self._forget_numbered(person_id, list(numbers), route), False
+        if len(words) == 1 and words[0] in _ALL:
+            return await self._ask(person_id, language, prefix), False
+        if len(words) == 2 and words[0] in _ALL and words[1] in _YES:
+            return await self._forget_all(person_id, language, prefix)
+        return notice("forget_help", language, prefix=prefix), False
+
+    async def unlearn(self, person_id: int, route: Route, room: RoomSettings) -> str:
+        """Forget what was learned from what the person said last, and never learn from it again."""
+        scope = await self._names.find(route.memory_scope(), agent_change=room.agent_change)
+        forgotten = await self._store.forgetting.forget_turn(
+            scope.id, person_id=person_id, user=route.event.sender.user, now_ms=self._clock()
+        )
+        if forgotten is None:
+            return notice("unlearn_nothing", route.language)
+        stays = notice("unlearn_stays", route.language, prefix=self._prefix(route))
+        if not forgotten.items and not forgotten.facts:
+            return f"{notice('unlearn_unknown', route.language)}\n{stays}"
+        return f"{self._told(forgotten, route)}\n{stays}"
+
+    async def _entries(self, person_id: int) -> tuple[list[KnownEntry], dict[int, Place]]:
+        items, facts = await self._store.derived.known(person_id, now_ms=self._clock())
+        scopes = {row.scope_id for row in items} | {row.scope_id for row in facts}
+        places = await self._store.forgetting.places(scopes)
+        return entries(items, facts, places), places
+
+    async def _forget_numbered(self, person_id: int, numbers: Sequence[int], route: Route) -> str:
+        language, prefix = route.language, self._prefix(route)
+        listing = await self._store.forgetting.listing(person_id)
+        if listing is None or self._clock() - listing.listed_ms > NUMBERS_MS:
+            return notice("forget_list_first", language, prefix=prefix)
+        wrong = [number for number in numbers if not 1 <= number <= len(listing.entries)]
+        if wrong:
+            return notice("forget_no_such", language, number=wrong[0], count=len(listing.entries), prefix=prefix)
+        rows = [listing.entries[number - 1] for number in numbers]
+        # First what waits: what is learned of it meanwhile is then among what is known.
+        waiting = await self._store.forgetting.waiting(person_id)
+        items, facts = await self._store.derived.known(person_id, now_ms=self._clock())
+        meant_items, meant_facts = _same(
+            items, facts, {id_ for row in rows for id_ in row.items}, {id_ for row in rows for id_ in row.facts}
+        )
+        values = [row.value or row.text for row in meant_items] + [row.value for row in meant_facts]
+        forgotten = await self._store.forgetting.forget(
+            person_id,
+            items=[row.id for row in meant_items],
+            facts=[row.id for row in meant_facts],
+            withhold=telling(waiting, values),
+            now_ms=self._clock(),
+        )
+        if not forgotten.items and not forgotten.facts:
+            return notice("forget_gone", language)
+        return self._told(forgotten, route)
+
+    async def _ask(self, person_id: int, language: Language, prefix: str) -> str:
+        now = self._clock()
+        listing = await self._store.forgetting.listing(person_id) or Listing(listed_ms=0, entries=())
+        await self._store.forgetting.put_listing(person_id, msgspec.structs.replace(listing, all_asked_ms=now))
+        found, _ = await self._entries(person_id)
+        return notice("forget_all_ask", language, count=len(found), prefix=prefix)
+
+    async def _forget_all(self, person_id: int, language: Language, prefix: str) -> tuple[str, bool]:
+        listing = await self._store.forgetting.listing(person_id)
+        asked = listing.all_asked_ms if listing else None
+        if asked is None or self._clock() - asked > NUMBERS_MS:
+            return await self._ask(person_id, language, prefix), False
+        forgotten = await self._store.forgetting.forget_all(person_id, now_ms=self._clock())
+        count = len(entries(forgotten.items, forgotten.facts, {}))
+        return notice("forget_all_done", language, count=count), True
+
+    def _told(self, forgotten: Forgotten, route: Route) -> str:
+        gone = entries(forgotten.items, forgotten.facts, {})
+        if not self._unseen(route):
+            return notice("forgotten_count", route.language, count=len(gone))
+        lines = [f"– {_short(reads(entry, language=route.language))}" for entry in gone]
+        return "\n".join([notice("forgotten", route.language), *lines])
+
+    def _unseen(self, route: Route) -> bool:
+        """Whether nobody but the asker sees the answer."""
+        made = self._live.made(route.event.channel)
+        return route.event.chat_type == "private" or (made is not None and made.capabilities.whispers)
+
+    def _prefix(self, route: Route) -> str:
+        made = self._live.made(route.event.channel)
+        return made.capabilities.command_prefix if made is not None else ""
+
+
+def _same(
+    items: Sequence[ProfileItem], facts: Sequence[Fact], item_ids: set[int], fact_ids: set[int]
+) -> tuple[list[ProfileItem], list[Fact]]:
+    """Return the rows with these ids, and those that say the same as one of them: learned again since, or in another session."""
+    said = [(row.slot, row.value or row.text) for row in items if row.id in item_ids]
+    said += [(row.slot, row.value) for row in facts if row.id in fact_ids]
+
+    def meant(slot: str, value: str) -> bool:
+        return any(slot == one and same_words(value, other) for one, other in said)
+
+    return (
+        [row for row in items if meant(row.slot, row.value or row.text)],
+        [row for row in facts if meant(row.slot, row.value)],
+    )
+
+
+def _line(number: int, entry: KnownEntry, places: dict[int, Place], route: Route) -> str:
+    language = route.language
+    day = datetime.fromtimestamp(entry.said_ms / 1000, UTC).date().isoformat()
+    where = _where(places.get(entry.scope_id), entry.scope_id, route)
+    text = _short(reads(entry, language=language))
+    name = "known_pinned" if entry.pinned else "known_entry"
+    return notice(name, language, number=number, text=text, day=day, where=where)
+
+
+def _where(place: Place | None, scope_id: int, route: Route) -> str:
+    language = route.language
+    if place is None:
+        return notice("known_unsaid" if scope_id else "known_entered", language)
+    channel, room = decode_part(place.channel), decode_part(place.conversation.partition("/")[0])
+    if place.chat_type != "group":
+        if channel == route.event.channel:
+            return notice("known_private", language)
+        return notice("known_private_at", language, channel=channel)
+    if (channel, room) == (route.event.channel, route.event.room):
+        return notice("known_here", language)
+    return notice("known_group", language, room=room, channel=channel)
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= SHOWN_CHARS else line[:SHOWN_CHARS] + "…"
