@@ -43,8 +43,10 @@ class Learner:
         owner: str,
         poll_s: float,
         clock: Callable[[], int],
+        learned: Callable[[], None] = lambda: None,
     ) -> None:
-        """`poll_s`: how often the store is asked for what others left, when nothing here tells of it."""
+        """`poll_s`: how often the store is asked for what others left, when nothing here tells of it. `learned` hears that
+        something was stored."""
         self._derived = derived
         self._live = live
         self._metrics = metrics
@@ -52,6 +54,7 @@ class Learner:
         self._owner = owner
         self._poll_s = poll_s
         self._clock = clock
+        self._noted = learned
         self._wake = asyncio.Event()
         self._running = 0
 
@@ -69,6 +72,10 @@ class Learner:
                 except StoreUnavailable:
                     logger.warning("learning put off: the store is away", exc_info=True)
                     wait_s = self._poll_s
+                except Exception:
+                    # A ledger of another release, perhaps. Answers do without what is not learned, so the gateway lives on.
+                    logger.exception("what is due to be learned can't be read")
+                    wait_s = MAX_WAIT_S
                 try:
                     async with asyncio.timeout(wait_s):
                         await self._wake.wait()
@@ -103,6 +110,7 @@ class Learner:
                     await self._summarised(ledger, room, model)
         except StoreUnavailable:
             logger.warning("learning put off: the store is away", exc_info=True)
+            await asyncio.sleep(self._poll_s)  # nothing tells when it is back, and the model costs at every try
         except Exception:
             # One turn that nobody can learn from must not hold back those behind it, nor end the rest.
             logger.exception("learning failed", extra={"turn": ledger.turn_id, "scope": scope_id})
@@ -128,6 +136,8 @@ class Learner:
             await self._put_off(due)
             return False
         self._metrics.learning_ended(work="turn", outcome="done" if done else "stale")
+        if done:
+            self._noted()
         return done
 
     async def _summarised(self, ledger: Ledger, room: RoomSettings, model: SmallModel) -> None:
@@ -163,26 +173,28 @@ class Learner:
         if due.tries + 1 < self._settings.tries:
             await self._put_off(due)
             return
-        self._metrics.learning_ended(work="turn", outcome="failed")
         try:
             await give_up(self._derived, due.ledger)
-        except StoreUnavailable:
-            logger.warning("learning could not be given up", exc_info=True)  # its lease ends, and it comes again
+        except Exception:
+            logger.exception("learning could not be given up", extra={"turn": due.ledger.turn_id})
+            await self._put_off(due)
+        else:
+            self._metrics.learning_ended(work="turn", outcome="failed")
 
     async def _put_off(self, due: Due) -> None:
         settings = self._settings
-        wait_s = min(settings.wait_s * 2**due.tries, MAX_WAIT_S)
+        wait_s = min(settings.wait_s * 2 ** min(due.tries, 30), MAX_WAIT_S)
         try:
             await self._derived.put_off(due.ledger.turn_id, due_ms=self._clock() + int(wait_s * 1000))
-        except StoreUnavailable:
+        except Exception:
             logger.warning("learning could not be put off", exc_info=True)  # its lease ends, and it comes again
         self._metrics.learning_ended(work="turn", outcome="put_off")
 
     async def _release(self, scope_id: int) -> None:
         try:
             await self._derived.release(scope_id, owner=self._owner)
-        except StoreUnavailable:
-            logger.warning("a scope could not be given back", extra={"scope": scope_id})  # its lease ends
+        except Exception:  # its lease ends
+            logger.warning("a scope could not be given back", exc_info=True, extra={"scope": scope_id})
 
     def _model(self, ledger: Ledger, room: RoomSettings) -> SmallModel | None:
         name = model_name(room, ledger.agent, self._live.agents())
