@@ -1,0 +1,248 @@
+"""A person's end through the whole application: unique words in two languages go in by every way there is, the person is erased,
+and then the raw bytes of the storage, of Redis and of every log line are searched for them. B46, E06; mem0ai/mem0#3245,
+redis/agent-memory-server#184."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.__main__ import main
+from tests.residues import in_postgres, in_redis, in_sqlite, left_of
+from tests.scenarios.remembered import Change, condensed, learned, notes_of
+from tests.scenarios.stage import Held, Stage, echo, stage
+from tests.scenarios.world import SECRET, Gateway
+
+BODY = """
+agents:
+  default: {kind: openai, base_url: "MODEL", model: stub, api_key: "key-0123456789"}
+defaults:
+  trigger: [always]
+  memory: {window: {turns: 60, messages: 120}, summary: {start_turns: 61}}
+channels:
+  hook:
+    kind: webhook
+    secrets: ["${HOOK}"]
+    limits: {per_minute: 1000}
+    rooms:
+      tight: {memory: {window: {turns: 1, keep_turns: 1}, summary: {start_turns: 2}}}
+      quiet: {trigger: [prefix], prefix: ["bot "], observe: true}
+      deaf: {trigger: [prefix], prefix: ["bot "]}
+"""
+
+ME, NAME = "Zwölfender-77", "Hieronymus Löwenzahn"
+WORDS = (
+    "Quittengelee", "琥珀色河马", "Seegurke🥒", "翡翠长颈鹿", "Glühwürmchen", "孔雀蓝的雨伞", "Pfefferminztee", "水晶刺猬",
+    "Stachelbeere", "Mitternachtsblau", ME, NAME,
+)  # fmt: skip
+NOTES: dict[str, Sequence[Change]] = {
+    "Quittengelee": [("set", "likes", "Quittengelee"), ("set", "city", "琥珀色河马")],
+    "Seegurke🥒": [("set", "likes", "Seegurke🥒")],
+}
+
+
+@asynccontextmanager
+async def world(folder: Path, storage: str) -> AsyncIterator[Stage]:
+    async with stage(folder, BODY, storage=storage, script=echo) as running:
+        running.model.notes = lambda prompt: notes_of(NOTES, prompt)
+        running.model.summary = condensed
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def _surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOOK", SECRET)
+
+
+async def people(gateway: Gateway, *arguments: str) -> tuple[int, str, str]:
+    """Run `python -m gateway people`, without waiting for another interpreter; return exit code, output and errors."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = await asyncio.to_thread(main, ["people", *arguments, "--config", str(gateway.config)])
+    return code, out.getvalue(), err.getvalue()
+
+
+async def told(gateway: Gateway, *arguments: str) -> Any:
+    code, out, err = await people(gateway, *arguments, "--json")
+    assert 0 == code, err
+    return json.loads(out)
+
+
+async def person(gateway: Gateway, account: str = ME) -> str:
+    """Return the number of the person with the account."""
+    (found,) = [
+        str(one["person"])
+        for one in await told(gateway, "list")
+        if account in [identity["account"] for identity in one["identities"]]
+    ]
+    return found
+
+
+def residues(there: Stage, storage: str) -> list[str]:
+    """Return what is left of the words in the storage, in Redis and in the log."""
+    url, _, cache = storage.partition("\nredis: ")
+    where = in_sqlite(there.database) if url.startswith("sqlite") else in_postgres(url)
+    where += in_redis(cache) if cache else b""
+    return left_of(WORDS, where + "\n".join(there.gateway.log).encode())
+
+
+async def live(there: Stage, storage: str) -> list[dict[str, Any]]:
+    """Talk as the person in every way that there is; return the turns."""
+    hook = there.hook()
+    turns = []
+
+    async def say(text: str, **fields: Any) -> None:
+        turns.append(await hook.say(text, **({"sender": ME, "name": NAME} | fields)))
+
+    for number in range(6):  # long enough for a window that is cached
+        await say(f"{number}: my jam is Quittengelee, my city is 琥珀色河马")
+    for _ in range(3):
+        await say("we said Glühwürmchen and 孔雀蓝的雨伞", conversation="tight")
+    group = {"conversation": "g1", "chat_type": "group"}
+    for number in range(6):
+        await say(f"{number}: I like Seegurke🥒 and 翡翠长颈鹿", **group)
+    await hook.say("good morning", sender="other", name="Otto", **group)
+    await say("only Pfefferminztee 水晶刺猬 talk", conversation="quiet", chat_type="group")
+    await say("nobody heard Stachelbeere", conversation="deaf", chat_type="group")
+    await say("/new 孔雀蓝的雨伞")
+    await say("/memory")
+    return turns
+
+
+async def test_nothing_is_left_of_a_person_anywhere(tmp_path: Path, storage: str) -> None:
+    """Neither in files nor in caches nor in logs; and others keep what is theirs."""
+    async with world(tmp_path, storage) as there:
+        turns = await live(there, storage)
+        await learned(storage)
+        me = await person(there.gateway)
+        shown = await told(there.gateway, "show", me)
+        assert {"Quittengelee", "琥珀色河马"} <= set(left_of(WORDS, json.dumps(shown, ensure_ascii=False).encode()))
+        before = set(residues(there, storage))
+        assert {*WORDS} - {"Mitternachtsblau"} == before
+        assert "redis" not in storage or left_of(WORDS, in_redis(storage.partition("redis: ")[2]))
+        assert [("summaries",)] == there.rows("SELECT 'summaries' FROM summaries LIMIT 1")
+
+        receipt = await told(there.gateway, "erase", me)
+
+        assert [] == residues(there, storage)
+        assert me == receipt["person"]
+        counts = receipt["erased"]
+        wanted = ("messages", "ledgers", "summaries", "sessions", "scopes", "observed", "identities", "inbox_events")
+        assert [] == [kind for kind in wanted if not counts[kind]]
+        assert not any((await told(there.gateway, "erase", me))["erased"].values())
+        again = await there.hook().turn(turns[0])
+        assert ("answered", "") == (again["status"], again["reply"]["text"])
+        if storage.startswith(
+            "sqlite"
+        ):  # the command asked the gateway; elsewhere it does the work, and prints what it did
+            await there.gateway.logged("person erased", me)
+
+        heard = await there.hook().say("and you?", sender="other", name="Otto", conversation="g1", chat_type="group")
+        assert "re: [Otto]: and you?" == heard["reply"]["text"]
+        prompt = json.dumps(there.model.prompts[-1], ensure_ascii=False)
+        assert "good morning" in prompt
+        assert [] == left_of(WORDS, prompt.encode())
+
+
+async def test_who_comes_again_is_a_new_person_with_nothing(tmp_path: Path, storage: str) -> None:
+    """Who goes on in the same rooms is known by nothing that was before."""
+    async with world(tmp_path, storage) as there:
+        await live(there, storage)
+        await learned(storage)
+        me = await person(there.gateway)
+        await told(there.gateway, "erase", me)
+
+        for fields in ({}, {"conversation": "g1", "chat_type": "group"}):
+            turn = await there.hook().say("hello", sender=ME, name=NAME, **fields)
+            assert turn["reply"]["text"].endswith(": hello")
+            prompt = json.dumps(there.model.prompts[-1], ensure_ascii=False).replace(NAME, "")
+            assert [] == left_of(WORDS, prompt.encode())
+
+        assert me != await person(there.gateway)
+        known = await told(there.gateway, "show", await person(there.gateway))
+        assert ([], []) == (known["profile"], known["facts"])
+
+
+async def test_a_turn_under_way_ends_and_leaves_nothing(tmp_path: Path, storage: str) -> None:
+    """What runs is cut short, what waits behind it ends in sight, and neither comes back by itself."""
+    async with world(tmp_path, storage) as there:
+        held = Held("Mitternachtsblau ")
+        there.play(held)
+        hook = there.hook()
+        running = await hook.say("Quittengelee?", sender=ME, name=NAME, mode="async")
+        await hook.shown(running, "Mitternachtsblau")
+        waiting = await hook.say("/memory 翡翠长颈鹿", sender=ME, name=NAME, mode="async")
+        in_group = {"conversation": "g1", "chat_type": "group"}
+        grouped = await hook.say("Seegurke🥒", sender=ME, name=NAME, mode="async", **in_group)
+        await hook.shown(grouped, "Mitternachtsblau")
+
+        await told(there.gateway, "erase", await person(there.gateway))
+        held.go_on.set()
+
+        for turn in (running, waiting, grouped):
+            ended = await hook.settled(turn)
+            assert ("ignored", "person_erased") == (ended["status"], ended["rule"])
+        there.play(echo)
+        assert "re: [other]: hi" == (await hook.say("hi", sender="other", **in_group))["reply"]["text"]
+        assert "re: hi" == (await hook.say("hi", sender="other"))["reply"]["text"]
+        assert [] == residues(there, storage)
+
+
+async def test_a_person_is_erased_without_a_gateway_too(tmp_path: Path) -> None:
+    """Then the command takes the store's lock itself; numbers that name nobody say so."""
+    async with world(tmp_path, f"sqlite:///{tmp_path / 'clew.db'}") as there:
+        await live(there, there.storage or "")
+        await learned(there.storage or "")
+        me = await person(there.gateway)
+        door = tmp_path / "clew.db.door"
+        assert 0o600 == door.stat().st_mode & 0o777
+        url = json.loads(door.read_text())["url"]
+        async with there.session.post(f"{url}/people/{me}/erase", headers={"authorization": "Bearer x"}) as response:
+            assert 401 == response.status
+        code, out, _ = await people(there.gateway, "export", me)
+        assert 0 == code
+        assert 0 == await there.gateway.stop()
+        assert not door.exists()
+
+        assert (1, "") == (await people(there.gateway, "erase", "404"))[:2]
+        assert (1, "") == (await people(there.gateway, "show", "404"))[:2]
+        assert (1, "") == (await people(there.gateway, "export", "404"))[:2]
+        assert (2, "") == (await people(there.gateway, "erase", "me"))[:2]
+        assert (2, "") == (await people(there.gateway, "show"))[:2]
+        code, text, _ = await people(there.gateway, "erase", me)
+
+        assert (0, f"person {me} is erased") == (code, text.splitlines()[0])
+        assert [] == residues(there, there.storage or "")
+        assert f"{me}  erased" in (await people(there.gateway, "list"))[1].splitlines()
+
+    document = json.loads(out)
+    assert [{"kind": "webhook", "tenant": "hook", "account": ME}] == document["identities"]
+    assert {"Quittengelee", "琥珀色河马", "Seegurke🥒", "翡翠长颈鹿", "Glühwürmchen", "孔雀蓝的雨伞", ME, NAME} <= set(
+        left_of(WORDS, out.encode())
+    )
+    ids = {row["id"] for row in document["messages"]}
+    assert {"user", "assistant"} == {row["role"] for row in document["messages"]}
+    derived = [*document["profile"], *document["facts"]]
+    assert derived
+    assert {source for row in derived for source in row["sources"]} <= ids
+    assert document["summaries"]
+    assert {"Otto", "other"} & {row["name"] for row in document["messages"]} == set()
+
+
+@pytest.mark.parametrize("note", ["{}", "not JSON", '{"url": "http://127.0.0.1:9", "token": "x"}'])
+async def test_a_door_that_leads_nowhere_does_not_hold_up_the_command(tmp_path: Path, note: str) -> None:
+    """Left behind by a gateway that was killed, or torn."""
+    async with world(tmp_path, f"sqlite:///{tmp_path / 'clew.db'}") as there:
+        await there.hook().say("hi", sender=ME)
+        me = await person(there.gateway)
+        await there.gateway.stop()
+        (tmp_path / "clew.db.door").write_text(note)
+
+        assert 0 == (await people(there.gateway, "erase", me))[0]
