@@ -75,3 +75,15 @@ async def test_what_is_known_is_bounded(store: SqliteStore) -> None:
     assert 10 == len(set(persons))
     assert persons == [await people.person(sender(str(number)), kind="webhook") for number in range(10)]
     assert [f"agent-{number}" for number in range(10)] == [await people.chosen_agent(said(str(n))) for n in range(10)]
+
+
+async def test_a_person_who_was_erased_is_asked_for_anew(store: SqliteStore) -> None:
+    """The account is a new person's then; until it is told, the old one is remembered (redis/agent-memory-server#184)."""
+    people = People(store)
+    first = await people.person(sender(), kind="webhook")
+    assert first is not None
+    await store.persons.begin(first, now_ms=1)
+
+    assert first == await people.person(sender(), kind="webhook")
+    people.forget()
+    assert await people.person(sender(), kind="webhook") not in (None, first)

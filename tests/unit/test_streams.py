@@ -233,3 +233,17 @@ def test_what_was_no_act_is_taken_back() -> None:
     assert not limits.allows("a", per_minute=1, now=3)
     limits.count("b", now=3)
     assert not limits.allows("b", per_minute=1, now=3)
+
+
+async def test_what_is_forgotten_is_not_at_hand_any_more() -> None:
+    """Running or ended, words and all; and what is not known need not be forgotten. B46."""
+    streams = ProcessStreams()
+    streams.delta([1], "Quittengelee")
+    streams.close(2, name="done", view=b"{}")
+
+    streams.forget([1, 2, 3])
+
+    assert [False, False] == [streams.knows(1), streams.knows(2)]
+    streams.begin([2])
+    streams.close(2, name="done", view=b"{}")
+    assert streams.knows(2)
