@@ -160,6 +160,9 @@ class Asking:
                         draft.steps.append(step)
                     case Done():
                         draft.done = event
+        if not draft.text.strip():
+            # No platform takes such a message: it would be refused there, and nobody told.
+            raise AgentBroken(f"agent {name!r} said nothing (finish {draft.done.finish if draft.done else 'none'!r})")
         if draft.done is not None and draft.done.usage is not None:
             usage = draft.done.usage
             self._metrics.tokens(agent=name, prompt=usage.prompt, completion=usage.completion)

@@ -72,3 +72,15 @@ async def test_the_fallback_is_the_one_of_this_moment(world: Stage) -> None:
     assert "answered" == turn["status"]
     assert ["down", "three"] == world.model.models
     assert ("three", True) == (told["agent"], told["exact"])
+
+
+async def test_an_answer_of_nothing_but_blanks_is_none(world: Stage) -> None:
+    """The fallback answers; and where it says no more, the person is told that there is no answer."""
+    world.model.scripts["down"] = lambda prompt: " \n\n"
+    world.play(lambda prompt: "stepped in")
+    answered = await world.hook().say("hello 你好", conversation="blank")
+    world.play(lambda prompt: "\n")
+    failed = await world.hook().say("and now?", conversation="blank")
+
+    assert ("answered", "stepped in") == (answered["status"], answered["reply"]["text"])
+    assert ("failed", "agent_broken") == (failed["status"], failed["error"]["code"])
