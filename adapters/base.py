@@ -156,7 +156,8 @@ class Intake(Protocol):
         the same dedupe id with another one raises `adapters.errors.Conflict`. None: the ids are the platform's own, and
         two events may tell of one message, each with a dedupe id of its own and one that they share. They make one turn,
         whichever comes first, and whether or not they agree; it is answered if one of them asks for that. An edit or
-        deletion names its message's room, thread and id; it may come before its message. Raises `Overloaded` (with
+        deletion names its message's room, thread and id; it may come before its message. Where the platform does not tell
+        whether the message began a thread of its own id, it may name that thread or none. Raises `Overloaded` (with
         `retry_after_s`) when it can't be stored now.
         """
         ...

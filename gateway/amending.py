@@ -6,6 +6,7 @@ them after it has begun; whoever applies one looks at its message after the edit
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -13,6 +14,7 @@ import msgspec
 from adapters.base import DeleteEvent, EditEvent, InboundEvent, MessageEvent, MoveEvent, PresenceEvent
 from gateway.inbox.base import Event, Outcome
 from gateway.routing import Route, decode
+from memory.key import ConversationKey, Scope, mode_of, scope_of
 from memory.text import cut_middle
 
 DELETED = Outcome(state="ignored", rule="deleted_before_answer")
@@ -53,6 +55,17 @@ def amended(route: Route, about: Sequence[Event]) -> Route | None:
             case EditEvent(text=text) if isinstance(message, MessageEvent):
                 message = msgspec.structs.replace(message, text=text)
     return route if message is route.event else msgspec.structs.replace(route, event=message)
+
+
+def places_of(route: Route) -> Iterator[tuple[Scope, ConversationKey]]:
+    """Yield where memory may have the message that is edited or deleted. One that stands in no thread, or in that of its own
+    id, may have begun that thread when it was said, or not: what it says by now does not tell."""
+    scope, key = route.memory_scope(), route.conversation_key()
+    yield scope, key
+    message_id = None if isinstance(route.event, MoveEvent | PresenceEvent) else route.event.message_id
+    if message_id and key.thread in (None, message_id) and mode_of(scope) != "room":
+        other = dataclasses.replace(key, thread=message_id if key.thread is None else None)
+        yield scope_of(other, mode=mode_of(scope)), other
 
 
 def emptied(event: InboundEvent) -> bool:

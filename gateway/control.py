@@ -15,7 +15,7 @@ import msgspec
 
 from adapters.base import DeleteEvent, EditEvent, MessageEvent, MoveEvent, PresenceEvent
 from config.loader import Configuration
-from gateway.amending import DELETED, amended, emptied, last_edit
+from gateway.amending import DELETED, amended, emptied, last_edit, places_of
 from gateway.commands import parse_command
 from gateway.errors import StoreBusy
 from gateway.inbox.base import Event, Inbox, Outcome
@@ -190,12 +190,9 @@ class Control:
         known, written, last = False, None, await self._last_edit(event) or edit
         while last != written:
             written, named = last, await self._naming.edited(last)
-            known = await self._memory.edit(
-                route.memory_scope(),
-                edit.message_id,
-                by=route.conversation_key(),
-                text=named.text,
-            )
+            known = False
+            for scope, key in places_of(route):
+                known = known or await self._memory.edit(scope, edit.message_id, by=key, text=named.text)
             last = await self._last_edit(event) or edit
         return known
 
@@ -213,7 +210,9 @@ class Control:
         for message in pending:
             if message.id not in gone:
                 self._lanes.withdrawn(message)
-        known = await self._memory.delete(route.memory_scope(), said.message_id, by=route.conversation_key())
+        known = False
+        for scope, key in places_of(route):
+            known = known or await self._memory.delete(scope, said.message_id, by=key)
         rule = "delete" if isinstance(said, DeleteEvent) else "edit"
         return self._amendment(event, rule, known=known, begun=len(gone) < len(pending), waiting=bool(pending))
 

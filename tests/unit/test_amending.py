@@ -5,13 +5,16 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.base import Address, DeleteEvent, EditEvent, InboundEvent, MessageEvent, Quote, Sender
-from gateway.amending import amended, subject_of, within
+from gateway.amending import amended, places_of, subject_of, within
 from gateway.inbox.base import Event
 from gateway.routing import Route, encode
+from memory.key import ConversationKey, ScopeMode, scope_of
 
 _numbers = itertools.count(1)
 
@@ -104,3 +107,29 @@ def test_two_messages_have_two_subjects(room: str, message_id: str, other_room: 
 KINDS: tuple[tuple[type[Any], dict[str, str]], ...] = (
     (MessageEvent, {"text": ""}), (EditEvent, {"text": ""}), (DeleteEvent, {}),
 )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("thread", "mode", "places"),
+    [
+        (None, "conversation", ["房间", "房间/m"]),
+        ("m", "conversation", ["房间/m", "房间"]),
+        ("t", "conversation", ["房间/t"]),
+        ("m", "speaker", ["房间/m", "房间"]),
+        (None, "room", ["房间/*"]),
+    ],
+)
+def test_what_may_have_begun_a_thread_is_looked_for_in_it_and_outside(
+    thread: str | None, mode: ScopeMode, places: list[str]
+) -> None:
+    """A message that is edited to name the bot, or not to, is the same message (the key is its writer's in both places)."""
+    key = ConversationKey(user="u", channel="c", room="房间", thread=thread, chat_type="group", agent="a")
+    scope = scope_of(key, mode=mode)
+    said = msgspec.structs.replace(
+        route(event(DeleteEvent, "房间", thread=thread)), key=str(key), scope=scope.columns()
+    )
+    found = list(places_of(said))
+
+    assert places == [scope.conversation for scope, _ in found]
+    assert {("u", "房间")} == {(by.user, by.room) for _, by in found}
+    assert {scope.user} == {scope.user for scope, _ in found}

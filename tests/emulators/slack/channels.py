@@ -183,6 +183,8 @@ class Channel:
         self.tell_readers()
         if not quiet:
             self._publish_changed(message, before)
+            if edited_by is not None and message.author.bot_id is None:
+                self.host.slack.publish_mention_again(self, message)
 
     def remove(self, message: Message) -> None:
         """Delete a message; a root with replies stays as a tombstone."""

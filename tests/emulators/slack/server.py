@@ -88,6 +88,12 @@ class Slack:
             for _, event in _arranged(siblings, bot.app.siblings):
                 self._deliver(bot, channel, event)
 
+    def publish_mention_again(self, channel: Channel, message: Message) -> None:
+        """Tell the apps that an edited message calls, whether or not it did before (PostHog/posthog#59517)."""
+        for bot in self._bots(channel):
+            if bot.id in channel.members and bot.id in pings(message.text) and channel.kind != "im":
+                self._deliver(bot, channel, events.mention(channel, message, to=bot))
+
     def publish(self, channel: Channel, event: Json) -> None:
         """Tell every app whose bot is a member."""
         for bot in self._bots(channel):
