@@ -234,7 +234,7 @@ class Memory:
         """Give a message a new text; `by` wrote it. False: no such message. Never a filler from then on: somebody cared to mend
         it."""
         scope_id = await self._store.scope_in_place(scope)
-        return scope_id is not None and await self._store.edit(
+        found = scope_id is not None and await self._store.edit(
             scope_id,
             platform_message_id,
             by=by,
@@ -243,13 +243,19 @@ class Memory:
             low_value=False,
             now_ms=self._clock(),
         )
+        if found:
+            self._due()
+        return found
 
     async def delete(self, scope: Scope, platform_message_id: str, *, by: ConversationKey) -> bool:
         """Take a message's text out of memory, in every version; `by` wrote it. False: no such message."""
         scope_id = await self._store.scope_in_place(scope)
-        return scope_id is not None and await self._store.delete(
+        found = scope_id is not None and await self._store.delete(
             scope_id, platform_message_id, by=by, now_ms=self._clock()
         )
+        if found:
+            self._due()
+        return found
 
     async def end_session(self, scope: Scope, *, agent_change: AgentChange) -> bool:
         """End the scope's session (`/new`); it is kept. False: none was active."""

@@ -15,8 +15,10 @@ from typing import Any, Protocol
 import psycopg
 import redis
 
+from memory.ids import now_ms
 from tests.scenarios.platforms import Room, words
 from tests.scenarios.world import Hook, Prompt, rows
+from tests.services import as_admin
 
 LOST = "I can't tell what you mean."
 
@@ -127,22 +129,29 @@ class RoomTalk:
         return self.room.replies()[-1]
 
 
-_LEFT = """SELECT (SELECT count(*) FROM ledgers WHERE due_ms IS NOT NULL) + (SELECT count(*) FROM learners)
+_LEFT = """SELECT (SELECT count(*) FROM ledgers WHERE due_ms IS NOT NULL) + (SELECT count(*) FROM learners WHERE until_ms > ?)
   + (SELECT count(DISTINCT turn_id) FROM messages AS m
      WHERE role = 'user' AND NOT EXISTS (SELECT 1 FROM ledgers AS l WHERE l.turn_id = m.turn_id))"""
 
 
 async def learned(storage: str) -> None:
     """Wait until every turn there was is learned from, and summarised where that was due."""
-    async with asyncio.timeout(30):
-        while rows(storage, _LEFT) != [(0,)]:
+    async with asyncio.timeout(60):
+        while rows(storage, _LEFT, now_ms()) != [(0,)]:
+            await asyncio.sleep(0.02)
+
+
+async def stored(storage: str, query: str, *parameters: object) -> None:
+    """Wait until a query finds something: what a platform tells of an edit or a deletion is applied after it was told."""
+    async with asyncio.timeout(60):
+        while not rows(storage, query, *parameters):
             await asyncio.sleep(0.02)
 
 
 _TIMES = {
     "sqlite": """SELECT m.name, c.name FROM sqlite_master AS m, pragma_table_info(m.name) AS c
       WHERE m.type = 'table' AND c.name LIKE '%\\_ms' ESCAPE '\\'""",
-    "postgres": """SELECT table_name, column_name FROM information_schema.columns
+    "postgresql": """SELECT table_name, column_name FROM information_schema.columns
       WHERE table_schema = 'public' AND column_name LIKE '%\\_ms' AND data_type = 'bigint'""",
 }
 
@@ -152,16 +161,24 @@ def days_later(storage: str, days: int) -> None:
     url, _, cache = storage.partition("\nredis: ")
     if cache:
         redis.Redis.from_url(cache).flushall()  # what it held has expired long since
-    kind = "sqlite" if url.startswith("sqlite") else "postgres"
     earlier = [
         f'UPDATE "{table}" SET "{column}" = "{column}" - {days * 86_400_000}'
-        for table, column in rows(storage, _TIMES[kind])
+        for table, column in rows(storage, _TIMES[url.partition(":")[0]])
     ]
-    if kind == "sqlite":
+    _write(url, earlier)
+
+
+def leases_end(storage: str) -> None:
+    """Let the time be over for which a gateway that died had taken what it was learning from."""
+    _write(storage.partition("\n")[0], ["UPDATE learners SET until_ms = 0"])
+
+
+def _write(url: str, statements: Sequence[str]) -> None:
+    if url.startswith("sqlite"):
         with closing(sqlite3.connect(url.removeprefix("sqlite:///"), timeout=10)) as opened, opened:
-            for statement in earlier:
+            for statement in statements:
                 opened.execute(statement)
     else:
-        with psycopg.connect(url) as server:
-            for statement in earlier:
+        with psycopg.connect(as_admin(url)) as server:
+            for statement in statements:
                 server.execute(statement.encode())
