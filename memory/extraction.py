@@ -90,7 +90,7 @@ def _shown(text: str, chars: int) -> str:
 class _Change(msgspec.Struct, frozen=True):
     op: Literal["set", "retract"]
     slot: str
-    value: str
+    value: str | int  # small models write numbers without quotes
     message: int
 
 
@@ -113,7 +113,7 @@ def candidates_in(answer: str, said: Sequence[Message]) -> tuple[Candidate, ...]
     for change in changes[:MAX_CHANGES]:
         cited = change.message - 1
         if 0 <= cited < len(said) and slot_of(change.slot) is not None:
-            value, source_id = change.value.strip(), said[cited].id
+            value, source_id = str(change.value).strip(), said[cited].id
             found.append(Candidate(op=change.op, slot=change.slot, value=value, source_id=source_id, by="model"))
     return tuple(found)
 
