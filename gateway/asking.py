@@ -161,7 +161,7 @@ class Asking:
                     case Done():
                         draft.done = event
         if not draft.text.strip():
-            # No platform takes such a message: it would be refused there, and nobody told.
+            # Nothing that people could see: platforms refuse it, or show what stands for it.
             raise AgentBroken(f"agent {name!r} said nothing (finish {draft.done.finish if draft.done else 'none'!r})")
         if draft.done is not None and draft.done.usage is not None:
             usage = draft.done.usage
