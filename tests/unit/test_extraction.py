@@ -113,9 +113,12 @@ class TestAnswer:
 
     @pytest.mark.parametrize(
         "garbled",
-        ["", "no JSON", "[]", "{}", '{"changes": null}', '{"changes": [1]}', answer(change(op="drop")),
-         answer(change(value=None)), answer(change(value=True)), answer(change(value=4.5)), answer(change(message="one")), answer({"op": "set"}), '{"changes": [}', "}{", "NONE"],
-    )  # fmt: skip
+        [
+            *("", "no JSON", "[]", "{}", "}{", "NONE", '{"changes": null}', '{"changes": [1]}', '{"changes": [}'),
+            *(answer(change(**wrong)) for wrong in ({"op": "drop"}, {"value": None}, {"value": True}, {"value": 4.5})),
+            *(answer(change(message="one")), answer({"op": "set"})),
+        ],
+    )
     def test_of_another_answer_nothing_is_believed(self, garbled: str) -> None:
         """F13, F2: half an answer is no answer; and the reason holds none of its words."""
         with pytest.raises(ModelFailed) as failed:
