@@ -59,5 +59,7 @@ class SlackSettings(ChannelSettings):
         10, gt=0, description="Seconds a socket must have lived to be replaced at once; else the wait grows."
     )
     names_s: float = Field(3600, gt=0, description="Seconds a person's or channel's name is kept.")
-    names_wait_s: float = Field(3, gt=0, description="Seconds a message waits for the names in it.")
+    names_wait_s: float = Field(
+        1.5, gt=0, description="Seconds a message waits for the names in it; less than `queue.names_s`."
+    )
     heartbeat_s: float = Field(15, gt=0, le=60, description="Seconds between comments on an idle event stream.")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from config.channels.slack import SlackSettings
+from config.settings import QueueSettings
 from tests.unit.config.conftest import Load, Refuse
 
 SIGNED = {"bot_token": "xoxb-1", "signing_secrets": "[abc]"}
@@ -41,3 +43,8 @@ def test_what_is_missing_or_of_another_kind_is_said_with_its_remedy(
 
     assert says in problem
     assert "xoxp-1" not in problem
+
+
+def test_names_that_are_slow_to_come_are_given_up_by_the_channel_first() -> None:
+    """It gives those that it has; the gateway, which waits a little longer, would give none."""
+    assert SlackSettings.model_fields["names_wait_s"].default < QueueSettings().names_s
