@@ -11,6 +11,8 @@ import psycopg
 from psycopg import sql
 from redis import Redis
 
+from tests.services import as_admin
+
 
 def in_sqlite(path: Path) -> bytes:
     """Return the bytes of the file, of its write-ahead log, and of the log's index."""
@@ -21,7 +23,7 @@ def in_sqlite(path: Path) -> bytes:
 def in_postgres(url: str) -> bytes:
     """Return every value of every table, found through the catalogue."""
     found: list[bytes] = []
-    with psycopg.connect(url) as server:
+    with psycopg.connect(as_admin(url)) as server:
         columns = server.execute(
             "SELECT table_name, column_name, data_type FROM information_schema.columns WHERE table_schema = 'public'"
         ).fetchall()

@@ -84,22 +84,33 @@ class Postgres:
             "-c full_page_writes=off -c max_connections=200"
         )
         self._run(self._bin / "pg_ctl", "-D", data, "-w", "-s", "-l", self.folder / "log", "-o", options, "start")
+        with psycopg.connect(self.url("postgres", admin=True), autocommit=True) as admin:
+            if not admin.execute("SELECT 1 FROM pg_roles WHERE rolname = 'clew'").fetchall():
+                admin.execute("CREATE ROLE clew LOGIN CREATEDB")
+                for name in ("postgres", "template1"):
+                    admin.execute(f"ALTER DATABASE {name} OWNER TO clew")
 
     def stop(self) -> None:
         self._run(self._bin / "pg_ctl", "-D", self.folder / "data", "-m", "immediate", "-s", "stop")
 
-    def url(self, database: str) -> str:
-        return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
+    def url(self, database: str, *, admin: bool = False) -> str:
+        """Return the URL by which a gateway is to come: as a plain role, which row-level security holds for."""
+        return f"postgresql://{'postgres' if admin else 'clew'}@127.0.0.1:{self.port}/{database}"
 
     @contextmanager
     def database(self) -> Iterator[str]:
         """Make an empty database and drop it at the end, whoever is still connected; yields its URL."""
         name = f"t{os.getpid()}_{next(_numbers)}"
-        with psycopg.connect(self.url("postgres"), autocommit=True) as admin:
-            admin.execute(f"CREATE DATABASE {name}")
+        with psycopg.connect(self.url("postgres", admin=True), autocommit=True) as admin:
+            admin.execute(f"CREATE DATABASE {name} OWNER clew")
         yield self.url(name)
-        with psycopg.connect(self.url("postgres"), autocommit=True) as admin:
+        with psycopg.connect(self.url("postgres", admin=True), autocommit=True) as admin:
             admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
+def as_admin(url: str) -> str:
+    """Return the URL of the same database for who sees everybody's rows, whatever its policies say."""
+    return url.replace("//clew@", "//postgres@")
 
 
 @contextmanager

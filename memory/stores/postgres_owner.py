@@ -7,10 +7,10 @@ pooled connection hands it on. Where one statement is all there is, it names the
 
 from __future__ import annotations
 
-from memory.stores.postgres_statement import statement
+from memory.stores.postgres_statement import Statement, statement
 
 OWNER = """me AS MATERIALIZED (
-  SELECT set_config('clew.person', coalesce('{' || %(person_id)s::bigint || '}', ''), true))"""
+  SELECT set_config('clew.person', coalesce('{' || %(person_id)s::bigint || '}', ''), true) AS person)"""
 """The one-row table `me`, for `WITH`: names the owner. What is personal stands in subselects `FROM me`: they are evaluated for
 its row, after it. A scan beside `me` in a join may come before it, and then finds nothing."""
 
@@ -34,6 +34,11 @@ OWNERS_OF = statement(f"""WITH {_EVERYBODY} SELECT (SELECT array_agg(DISTINCT o.
   FROM everybody""")
 
 
+def owned(select: str) -> Statement:
+    """Return the statement of several rows of the owner's; `select` asks for `me.person <> ''`, so that it comes after it."""
+    return statement(f"WITH {OWNER} SELECT mine.* FROM me, LATERAL ({select} OFFSET 0) mine")
+
+
 def counting(columns: str) -> str:
-    """Return the query of these columns, which are subselects over everybody's rows: for numbers about the whole store."""
+    """Return the query of these columns, subselects over everybody's rows: for numbers about the whole store, and ids."""
     return f"WITH {_EVERYBODY} SELECT {columns} FROM everybody"

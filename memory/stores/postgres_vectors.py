@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from memory.base import Hit, Owner
 from memory.embedding import Embedded, Unembedded, VectorRow, VectorRows
+from memory.stores.postgres_owner import counting, owned
 from memory.stores.postgres_pool import Database, Transaction
 from memory.stores.postgres_statement import statement
 
@@ -22,15 +23,19 @@ _LEASE = statement("""INSERT INTO learners AS h (scope_id, owner, until_ms) VALU
   WHERE h.until_ms <= %(now_ms)s OR h.owner = excluded.owner RETURNING scope_id""")
 _LEAVE = statement("DELETE FROM learners WHERE scope_id = %(scope_id)s AND owner = %(owner)s")
 
-# Two ranges of the index: "another than" would read all of it.
-_MISSING = statement("""SELECT f.scope_id, f.id, f.person_id, f.namespace, coalesce(m.text, p.text, ''),
-    coalesce(m.version, (p.id IS NOT NULL)::integer)
-  FROM (
+# Everybody's, but ids alone. Two ranges of the index: "another than" would read all of it.
+_MISSING = statement(
+    counting("""(SELECT array_agg(array[f.scope_id, f.id, f.person_id]) FROM (
     (SELECT * FROM fragments WHERE embedded < %(model)s ORDER BY embedded, person_id, id LIMIT %(limit)s)
     UNION ALL (SELECT * FROM fragments WHERE embedded > %(model)s ORDER BY embedded, person_id, id LIMIT %(limit)s)
-    LIMIT %(limit)s) f
+    LIMIT %(limit)s) f)""")
+)
+_TEXTS = statement("""SELECT f.scope_id, f.id, f.person_id, f.namespace, coalesce(m.text, p.text, ''),
+    coalesce(m.version, (p.id IS NOT NULL)::integer)
+  FROM unnest(%(scope_ids)s::bigint[], %(ids)s::bigint[]) WITH ORDINALITY AS a (scope_id, id, place)
+  JOIN fragments f ON f.scope_id = a.scope_id AND f.id = a.id
   LEFT JOIN messages m ON f.scope_id <> 0 AND m.scope_id = f.scope_id AND m.id = f.id AND m.deleted_ms IS NULL
-  LEFT JOIN profile_items p ON f.scope_id = 0 AND p.id = f.id AND p.status = 'active'""")
+  LEFT JOIN profile_items p ON f.scope_id = 0 AND p.id = f.id AND p.status = 'active' ORDER BY a.place""")
 
 # The fragments stay locked: who deletes one waits, and takes its new vector along.
 _THERE = statement("""SELECT f.scope_id, f.id FROM fragments f
@@ -57,15 +62,17 @@ _REPLACED = statement("""DELETE FROM vectors v
       WHERE f.person_id = %(person_id)s AND f.namespace = %(namespace)s AND f.embedded <> %(model)s)""")
 
 _OF_PERSON = "v.person_id = %(person_id)s AND v.namespace = %(namespace)s AND v.model = %(model)s"
-_READ = statement(f"""SELECT c.n, w.seq, w.scope_id, w.id, w.in_group, w.vector
+_READ = owned(f"""SELECT c.n, w.seq, w.scope_id, w.id, w.in_group, w.vector
   FROM (SELECT count(*) AS n FROM vectors v WHERE {_OF_PERSON} AND v.seq >= %(first)s) c
   LEFT JOIN (SELECT v.seq, v.scope_id, v.id, v.chat_type = 'group' AS in_group, v.vector FROM vectors v
-    WHERE {_OF_PERSON} AND v.seq > %(after)s ORDER BY v.seq DESC LIMIT %(limit)s) w ON true ORDER BY w.seq""")
-_PLACED = statement("""SELECT f.scope_id, f.id, f.session_id, f."position", f.length
+    WHERE {_OF_PERSON} AND v.seq > %(after)s ORDER BY v.seq DESC LIMIT %(limit)s) w ON true
+  WHERE me.person <> '' ORDER BY w.seq""")
+_PLACED = owned("""SELECT f.scope_id, f.id, f.session_id, f."position", f.length
   FROM unnest(%(scope_ids)s::bigint[], %(ids)s::bigint[]) AS a (scope_id, id)
   JOIN fragments f ON f.scope_id = a.scope_id AND f.id = a.id
   WHERE f.person_id = %(person_id)s AND f.namespace = %(namespace)s
-    AND (f.scope_id = 0 OR f.scope_id = %(scope_id)s OR %(private)s) AND (f.chat_type = 'group' OR %(private_too)s)""")
+    AND (f.scope_id = 0 OR f.scope_id = %(scope_id)s OR %(private)s) AND (f.chat_type = 'group' OR %(private_too)s)
+    AND me.person <> ''""")
 
 
 class PostgresVectors:
@@ -80,7 +87,13 @@ class PostgresVectors:
         lease = {"scope_id": EVERYBODY, "owner": owner, "now_ms": now_ms, "until_ms": now_ms + lease_ms}
         if not await self._database.fetch(_LEASE, lease):
             return None
-        rows = await self._database.fetch(_MISSING, {"model": model, "limit": limit})
+        async with self._database.transaction() as transaction:
+            ((found,),) = await transaction.fetch(_MISSING, {"model": model, "limit": limit})
+            if found is None:
+                return ()
+            scope_ids, ids, persons = map(list, zip(*found, strict=True))
+            await transaction.name(*set(persons))
+            rows = await transaction.fetch(_TEXTS, {"scope_ids": scope_ids, "ids": ids})
         return tuple(
             Unembedded(scope_id=scope_id, id=id_, person_id=person_id, namespace=namespace, text=text, version=version)
             for scope_id, id_, person_id, namespace, text, version in rows
@@ -97,7 +110,7 @@ class PostgresVectors:
         for (person_id, namespace), theirs in owners.items():
             of = {"model": model, "person_id": person_id, "namespace": namespace}
             async with self._database.transaction() as transaction:
-                stored += await _put(transaction, of, theirs)
+                stored += await _put(transaction, of, theirs, person_id=person_id)
         return stored
 
     async def read(
@@ -125,8 +138,9 @@ class PostgresVectors:
         )
 
 
-async def _put(transaction: Transaction, of: dict[str, object], vectors: Sequence[Embedded]) -> int:
+async def _put(transaction: Transaction, of: dict[str, object], vectors: Sequence[Embedded], *, person_id: int) -> int:
     """Store one person's vectors."""
+    await transaction.name(person_id)
     asked = {
         "scope_ids": [one.of.scope_id for one in vectors],
         "ids": [one.of.id for one in vectors],

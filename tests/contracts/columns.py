@@ -17,6 +17,7 @@ from memory.ids import Ids
 from memory.stores.postgres import PostgresStore
 from memory.stores.redis import RedisCache
 from memory.stores.sqlite import SqliteStore
+from tests.services import as_admin
 
 
 class Column(Protocol):
@@ -59,7 +60,7 @@ class PostgresColumn:
         return PostgresStore(self.url, ids=ids or Ids(1), pool_size=4, timeout_s=5)
 
     async def sql(self, statement: str) -> list[tuple[Any, ...]]:
-        async with await psycopg.AsyncConnection.connect(self.url, autocommit=True) as connection:
+        async with await psycopg.AsyncConnection.connect(as_admin(self.url), autocommit=True) as connection:
             cursor = await connection.execute(statement.encode())
             return await cursor.fetchall() if cursor.description else []
 

@@ -63,7 +63,7 @@ def own_server() -> Iterator[Postgres]:
     """A server that a test may stop, and that keeps what it has committed."""
     with running_postgres() as server:
         with psycopg.connect(server.url("postgres"), autocommit=True) as admin:
-            admin.execute("ALTER ROLE postgres SET synchronous_commit = on")
+            admin.execute("ALTER ROLE clew SET synchronous_commit = on")
         yield server
 
 

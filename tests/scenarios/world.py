@@ -25,6 +25,7 @@ from standardwebhooks import Webhook
 from memory.extraction import SYSTEM as NOTES
 from memory.summary import SYSTEM as CONDENSE
 from tests.loopback import on_loopback
+from tests.services import as_admin
 
 ROOT = Path(__file__).parents[2]
 SECRET = "whsec_" + base64.b64encode(b"0123456789abcdef0123456789abcdef").decode()
@@ -237,9 +238,10 @@ def in_folder(folder: Path) -> str:
 
 def write_config(folder: Path, body: str, *, storage: str | None = None, server: str = "") -> Path:
     """Write a settings file that stores in `folder` (or at `storage`) and listens on a free port; `server` is more of that
-    section."""
+    section. No embedder is loaded unless `body` names one: that takes a second each time."""
     path = folder / "clew.yaml"
-    path.write_text(f"server: {{port: 0, {server}}}\nstorage: {storage or in_folder(folder)}\n{body}", "utf-8")
+    more = "" if "embedder:" in body else "\nembedder: {kind: none}\n"
+    path.write_text(f"server: {{port: 0, {server}}}\nstorage: {storage or in_folder(folder)}\n{body}{more}", "utf-8")
     return path
 
 
@@ -360,7 +362,7 @@ def rows(storage: str, query: str, *parameters: object) -> list[tuple[Any, ...]]
     """Read from a gateway's database, beside it; `?` stands for a parameter. `storage`: as in the settings file."""
     url = storage.partition("\n")[0]
     if not url.startswith("sqlite:///"):
-        with psycopg.connect(url) as server:
+        with psycopg.connect(as_admin(url)) as server:
             return server.execute(query.replace("?", "%s").encode(), parameters or None).fetchall()
     file = url.removeprefix("sqlite:///")
     with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=10)) as opened:

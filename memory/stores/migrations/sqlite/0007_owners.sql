@@ -1,0 +1,1 @@
+-- PostgreSQL guards here what is known of people by its owner, row by row; a file of one process has nothing to guard it with.
