@@ -59,7 +59,8 @@ async def test_a_group_is_told_when_the_bot_comes(there: World, language: str | 
 
 @pytest.mark.parametrize("joining", [True, False])
 async def test_a_group_that_moved_is_not_told_again(there: World, joining: bool) -> None:
-    """It is the same people, even if the bot hears first that it is in a new room; in private nobody is told."""
+    """It is the same people, even if the bot hears first that it is in a new room (tdlib/telegram-bot-api#266); in private
+    nobody is told."""
     anew = notice(
         "new", "en"
     )  # an answer that is not shown before it is finished, so that none of it waits to move along

@@ -120,7 +120,7 @@ async def test_a_bot_that_comes_back_says_it_no_second_time(house: House) -> Non
 async def test_a_room_that_moved_is_told_once_although_the_bot_came_into_it_before_that_was_known(
     house: House, told_before: bool
 ) -> None:
-    """A platform that upgrades a group may say first that the bot is in the new one, and then whose new id that is. Who was
+    """Telegram says first that the bot is in the new group, and then whose new id that is (tdlib/telegram-bot-api#266). Who was
     told nothing before is told now."""
     if told_before:
         await house.answering()
