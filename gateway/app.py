@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -30,7 +30,7 @@ from config.loader import Configuration
 from config.masking import secrets_of
 from config.problems import InvalidSettings
 from config.reload import watch
-from config.settings import AgentSettings, Settings
+from config.settings import AgentSettings, LearningSettings, MeaningSettings, Settings
 from gateway import logs
 from gateway.admin.door import door
 from gateway.admin.people import Eraser, Receipt
@@ -51,8 +51,8 @@ from gateway.inbox.base import Event, Inbox, Outbox
 from gateway.inbox.erasable import Erasable
 from gateway.inbox.sqlite import SqliteInbox
 from gateway.intake import Intake
-from gateway.lanes import Gathering, Lanes
 from gateway.known import Known
+from gateway.lanes import Gathering, Lanes
 from gateway.learning import Learner
 from gateway.live import Live, MadeAgent
 from gateway.metrics import Metrics
@@ -70,6 +70,8 @@ from gateway.showing import Showing
 from gateway.talk import Talk
 from gateway.wishes import command_in
 from memory.derived import FullStore
+from memory.embedders.choice import choose_embedder
+from memory.embedding import Vectors
 from memory.errors import StoreUnavailable
 from memory.ids import Ids, now_ms
 from memory.service import Memory
@@ -77,11 +79,15 @@ from memory.stores.lock import StoreLock
 from memory.stores.sqlite import SqliteStore
 from memory.tokens import Tokenizers, needs_o200k
 
+if TYPE_CHECKING:  # they bring NumPy
+    from gateway.embedding import Embedding
+    from memory.meaning import Meaning
+
 logger = logging.getLogger(__name__)
 
 VERSION = "0.1.0"
 
-READ_AT_START = ("server", "storage", "redis", "database", "queue")
+READ_AT_START = ("server", "storage", "redis", "database", "queue", "embedder")
 """Sections whose change waits for the next start."""
 
 
@@ -233,6 +239,29 @@ def make_agent(name: str, settings: AgentSettings, *, metrics: Metrics) -> MadeA
     return MadeAgent(agent=agent, settings=settings, kind=kind, model=settings.model)
 
 
+def make_meaning(settings: MeaningSettings, vectors: Vectors) -> Meaning | None:
+    """Return what recalls by meaning, not loaded yet; None: no embedder is on, and not even NumPy is imported. Raises
+    `ModelFailed`."""
+    embedder = choose_embedder(settings)
+    if embedder is None:
+        return None
+    from memory.meaning import Meaning
+
+    former = None if settings.former is None else choose_embedder(settings.former)
+    cache_bytes = int(settings.cache_mb * 1_000_000)
+    embedders = [embedder] if former is None or former.name == embedder.name else [embedder, former]
+    return Meaning(embedders, vectors, cache_bytes=cache_bytes, question_s=settings.question_s)
+
+
+def make_embedding(meaning: Meaning, settings: LearningSettings, *, metrics: Metrics, owner: str) -> Embedding:
+    """Return what makes the vectors that are missing."""
+    from gateway.embedding import Embedding
+
+    return Embedding(
+        meaning, metrics=metrics, owner=owner, wait_s=settings.wait_s, lease_s=settings.lease_s, clock=now_ms
+    )
+
+
 async def run(
     configuration: Configuration,
     *,
@@ -272,7 +301,12 @@ async def run(
         )
         streams = ProcessStreams(first_id=now_ms() * 1000)  # no stream has a thousand events a millisecond
         people, talk = People(store), Talk()
-        memory = Memory(store, tokenizers=tokenizers, due=lambda: learner.wake())
+        owner = f"{ids.next():x}"
+        meaning = make_meaning(settings.embedder, store.vectors)
+        embedding = (
+            None if meaning is None else make_embedding(meaning, settings.learning, metrics=metrics, owner=owner)
+        )
+        memory = Memory(store, tokenizers=tokenizers, due=lambda: learner.wake(), meaning=meaning)
 
         def look_up_anew() -> None:
             live.configuration = rooms.applied(live.configuration)
@@ -282,6 +316,8 @@ async def run(
             people.forget()
             memory.names.forget()
             streams.forget(event_ids)
+            if meaning is not None:
+                meaning.forget()
 
         rooms = Rooms(names=memory.names, outbox=queues, changed=look_up_anew)
 
@@ -345,8 +381,9 @@ async def run(
             live=live,
             metrics=metrics,
             ids=ids,
-            owner=f"{ids.next():x}",
+            owner=owner,
             poll_s=queue.poll_s,
+            learned=(lambda: None) if embedding is None else embedding.wake,
             clock=now_ms,
         )
         lanes = Lanes(
@@ -386,7 +423,13 @@ async def run(
             counted=lambda channel, outcome: metrics.send_ended(channel=channel, outcome=outcome),
             limited=lambda channel, seconds: metrics.rate_limited(seconds, who=channel),
         )
-        health = Health(store=store, inbox=queues, live=live, timeout_s=settings.database.timeout_s)
+        health = Health(
+            store=store,
+            inbox=queues,
+            live=live,
+            timeout_s=settings.database.timeout_s,
+            embedder=(lambda: None) if embedding is None else lambda: embedding.problem,
+        )
         retention = Retention(
             inbox=queues, store=store, metrics=metrics, settings=lambda: live.configuration.settings.retention
         )
@@ -441,6 +484,8 @@ async def run(
                 tasks.create_task(rooms.follow(), name="moved rooms"),
                 tasks.create_task(learner.run(), name="learning"),
             ]
+            if embedding is not None:
+                lasting.append(tasks.create_task(embedding.run(), name="vectors"))
             answering = tasks.create_task(lanes.run(), name="lanes")
             sending = tasks.create_task(delivery.run(), name="delivery")
             async with door(sqlite_path(settings.storage), eraser.erase), server.running() as port:

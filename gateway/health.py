@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 
 from adapters.base import Reports
 from gateway.errors import AgentFault, StoreBusy
@@ -27,7 +28,17 @@ PROBE_AGAIN_S = 5.0
 class Health:
     """Answers `/readyz`. An agent that is down makes the instance not ready only if it is the last one that works."""
 
-    def __init__(self, *, store: Store, inbox: Inbox, live: Live, timeout_s: float) -> None:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        inbox: Inbox,
+        live: Live,
+        timeout_s: float,
+        embedder: Callable[[], str | None] = lambda: None,
+    ) -> None:
+        """`embedder` tells why recall is by words alone; nobody is kept away for that."""
+        self._embedder = embedder
         self._store = store
         self._inbox = inbox
         self._live = live
@@ -42,6 +53,8 @@ class Health:
         checks = {"store": store, "queue": queue}
         agents = {f"agent {name}": state for name, state in found.items()}
         channels, warnings = self._channels()
+        if (problem := self._embedder()) is not None:
+            warnings["embedder"] = problem
         down = all(state != "ok" for state in agents.values())
         ready = not self.stopping and not down and checks["store"] == checks["queue"] == "ok"
         stopping = {"gateway": "stopping"} if self.stopping else {}

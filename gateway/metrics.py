@@ -109,7 +109,8 @@ class Metrics:
         self._tokens.labels(agent, "memory_completion").inc(completion)
 
     def learning_ended(self, *, work: str, outcome: str) -> None:
-        """Count work after a reply: `turn` or `summary`; done, put_off (comes again), stale (comes again at once) or failed."""
+        """Count work after a reply: `turn`, `summary` or `vectors` (a batch of them); done, put_off (comes again), stale (comes
+        again at once) or failed."""
         self._learning.labels(work, outcome).inc()
 
     def memory_part_failed(self, part: str) -> None:

@@ -73,9 +73,9 @@ class Meaning:
         for embedder in self._embedders:
             await embedder.aclose()
 
-    def forget(self, person_id: int) -> None:
-        """Let go of what is held of a person."""
-        self._matrices.forget(person_id)
+    def forget(self) -> None:
+        """Let go of what is held of persons: one was erased."""
+        self._matrices.clear()
 
     async def near(self, owner: Owner, question: str, corpus: Corpus) -> Near | None:
         """Return what is near to the question of all that the owner's person may be shown in the owner's place; None: that could

@@ -183,10 +183,10 @@ class Matrices:
         while self.nbytes > self._max_bytes:
             self._drop(next(iter(self._held)))
 
-    def forget(self, person_id: int) -> None:
-        """Let go of all that is held of a person."""
-        for key in [key for key in self._held if key.person_id == person_id]:
-            self._drop(key)
+    def clear(self) -> None:
+        """Let go of all that is held."""
+        self._held.clear()
+        self.nbytes = 0
 
     def _drop(self, key: Key) -> None:
         _, matrix = self._held.pop(key)

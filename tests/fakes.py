@@ -161,7 +161,8 @@ class FakeEmbedder:
     """An embedder that knows a few words, each on an axis of its own meaning: texts of one meaning have cosine 1, a text of two
     is half near to both, and what it knows no word of is near to nothing else.
 
-    `refuses` are texts it fails at; `down`: it fails at all. `gate`: it answers once that is set."""
+    `refuses` are texts it fails at; `down`: it fails at all; `strange`: in a way that none should. `gate`: it answers once that
+    is set."""
 
     threshold = 0.5
 
@@ -172,6 +173,7 @@ class FakeEmbedder:
         self.asked: list[list[str]] = []
         self.refuses: set[str] = set()
         self.down = False
+        self.strange = False
         self.gate: asyncio.Event | None = None
         self.closed = False
 
@@ -183,6 +185,8 @@ class FakeEmbedder:
         self.asked.append(list(texts))
         if self.gate is not None:
             await self.gate.wait()
+        if self.strange:
+            raise ZeroDivisionError
         if self.down or self.refuses.intersection(texts):
             raise ModelFailed(f"embedder {self.name!r} refused")
         return [self._vector(text) for text in texts]

@@ -70,7 +70,9 @@ class Channel:
 
 
 class House:
-    """A health over real stores and two services, `good` and `other`."""
+    """A health over real stores and two services, `good` and `other`. `failing`: what is wrong with the embedder."""
+
+    failing: str | None = None
 
     def __init__(self, health: Health, inbox: SqliteInbox, services: dict[str, Service], path: Path) -> None:
         self.health = health
@@ -109,7 +111,9 @@ async def opened(folder: Path, *, channel: Channel | None = None) -> AsyncIterat
         asyncio.TaskGroup() as tasks,
     ):
         await live.apply(configuration, intake=FakeIntake(), tasks=tasks)
-        yield House(Health(store=store, inbox=inbox, live=live, timeout_s=0.2), inbox, services, path)
+        health = Health(store=store, inbox=inbox, live=live, timeout_s=0.2, embedder=lambda: house.failing)
+        house = House(health, inbox, services, path)
+        yield house
         await live.aclose()
 
 
@@ -120,6 +124,16 @@ async def test_all_is_well(house: House) -> None:
     assert told.ready
     assert {"store": "ok", "queue": "ok", "agent good": "ok", "agent other": "ok"} == told.checks
     assert told.lag_s is None
+
+
+async def test_an_embedder_that_fails_is_warned_of(house: House) -> None:
+    """Words alone find most of what was said: no traffic is kept away for that."""
+    house.failing = "embedder 'm/8' is down"
+    ill = await house.health.check()
+    house.failing = None
+
+    assert (True, {"embedder": "embedder 'm/8' is down"}) == (ill.ready, dict(ill.warnings))
+    assert {} == (await house.health.check()).warnings
 
 
 class Reporting(Channel):

@@ -161,7 +161,7 @@ class TestHeld:
         await column.sql("DELETE FROM vectors")
 
         assert first == await found(store, meaning, "sneakers?", me)
-        meaning.forget(me.person_id or 0)
+        meaning.forget()
         assert [] == await found(store, meaning, "sneakers?", me)
 
     async def test_what_is_added_is_found_and_what_is_deleted_is_not(
