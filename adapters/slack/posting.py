@@ -27,7 +27,16 @@ UPDATE, DELETE, STATUS = "chat.update", "chat.delete", "assistant.threads.setSta
 _NOT_EDITABLE = frozenset(
     {"cant_update_message", "edit_window_closed", "message_not_found", "msg_too_long", "streaming_state_conflict"}
 )
-_NO_BLOCKS = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long"})
+_NO_BLOCKS = frozenset(
+    {
+        "invalid_blocks",
+        "invalid_blocks_format",
+        "msg_blocks_too_long",
+        "invalid_attachments",  # more tables than the one that a message bears
+        "only_one_table_allowed",
+        "invalid_arguments",
+    }
+)
 _THREAD_GONE = frozenset({"thread_not_found", "invalid_thread_ts", "message_not_found"})
 _NOT_THERE = frozenset({"not_in_channel", "channel_not_found", "user_not_in_channel"})
 _REMEMBERED = 1_000

@@ -127,8 +127,13 @@ async def test_other_refusals_of_an_edit_are_told(there: World) -> None:
         await there.adapter.send(there.to(), "done", chunk_id="1", shown=shown)
 
 
-async def test_markdown_that_slack_will_not_take_goes_out_as_plain_text(there: World) -> None:
-    there.here.will("chat.postMessage", refused("invalid_blocks"))
+@pytest.mark.parametrize(
+    "code",
+    ["invalid_blocks", "msg_blocks_too_long", "invalid_attachments", "only_one_table_allowed", "invalid_arguments"],
+)
+async def test_markdown_that_slack_will_not_take_goes_out_as_plain_text(there: World, code: str) -> None:
+    """A message bears one table, and the words for a second one differ (netclaw-dev/netclaw#55)."""
+    there.here.will("chat.postMessage", refused(code))
     await there.adapter.send(there.to(), "# Title\n\n<!here> **b**", chunk_id="1")
 
     (message,) = there.general.messages()
