@@ -10,12 +10,13 @@ from typing import Literal
 
 Kind = Literal["bold", "italic", "strikethrough", "code", "pre", "text_link", "blockquote"]
 
-_CALL = re.compile(
+_NAME = re.compile(r"(?<!\w)@[A-Za-z0-9_]{2,32}(?!\w)")
+"""What Telegram takes for somebody's name, who is told that he was called."""
+
+_WEB = re.compile(
     r"(?<![A-Za-z0-9])https?://(?:[A-Za-z0-9][A-Za-z0-9-]{0,61}\.)+[A-Za-z]{2,}(?::\d{1,5})?/[A-Za-z0-9_@./~%+=&?#-]*"
-    r"|(?P<name>(?<!\w)@[A-Za-z0-9_]{2,32}(?!\w))"
 )
-"""What Telegram takes for somebody's `name`, who is told that he was called; not in what it surely takes for a web address
-(`…/package/@types/node`), which would lead nowhere with a mark in it."""
+"""What Telegram surely takes for a web address: it looks for no names in one (`…/package/@types/node`)."""
 
 _SILENT = frozenset({"code", "pre", "text_link"})
 """Marks in which it looks for no names."""
@@ -57,11 +58,13 @@ def silenced(told: Rendered) -> Rendered:
 def bare(told: Rendered, *, calls: bool) -> Rendered:
     """Return the text without its marks, for where they are refused. Names in it call nobody: they have another @, of the same
     length; with `calls` they are left as they stand."""
-    return Rendered(told.text if calls else _CALL.sub(_unnamed, told.text))
-
-
-def _unnamed(call: re.Match[str]) -> str:
-    return f"＠{call['name'][1:]}" if call["name"] else call[0]
+    if calls:
+        return Rendered(told.text)
+    parts, at = [], 0
+    for call in _calls(told.text, bytearray()):
+        parts += [told.text[at : call.start()], "＠"]
+        at = call.start() + 1
+    return Rendered("".join([*parts, told.text[at:]]))
 
 
 def _names(told: Rendered) -> list[Mark]:
@@ -71,12 +74,27 @@ def _names(told: Rendered) -> list[Mark]:
         if mark.kind in _SILENT:
             silent[mark.offset : mark.offset + mark.length] = b"\x01" * mark.length
     names, offset, at = [], 0, 0
-    for call in _CALL.finditer(told.text):
+    for call in _calls(told.text, silent):
         offset, at = offset + units(told.text[at : call.start()]), call.start()
         length = len(call.group())
-        if call["name"] and not any(silent[offset : offset + length]):
+        if not any(silent[offset : offset + length]):
             names.append(Mark(kind="code", offset=offset, length=length))
     return names
+
+
+def _calls(text: str, silent: bytearray) -> Iterator[re.Match[str]]:
+    """Give the names in a text, in order; `silent` tells its units that bear a mark. Not those in web addresses, which lead
+    nowhere with a mark in them, or beside them."""
+    offset, at = 0, 0
+    for word in re.finditer(r"\S+", text):
+        names = list(_NAME.finditer(text, word.start(), word.end()))
+        if not names:
+            continue
+        offset, at = offset + units(text[at : word.start()]), word.start()
+        web = _WEB.search(text, word.start(), word.end())
+        inside = web and all(web.start() < name.start() and name.end() <= web.end() for name in names)
+        if not inside or any(silent[offset : offset + units(word.group())]):
+            yield from names
 
 
 def _around(mark: Mark, names: Sequence[Mark]) -> Iterator[Mark]:
