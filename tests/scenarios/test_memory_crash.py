@@ -31,7 +31,7 @@ CASES = [("sqlite", STEPS), ("postgres+redis", STEPS[1:2])]
 async def test_a_kill_between_reply_and_extraction_loses_none(
     steps: list[tuple[str, str]], storage: str, tmp_path: Path, session: aiohttp.ClientSession
 ) -> None:
-    """At each step somebody's name is under way; a process dies with each; the last one finds them all (B11, B40, E28; the
+    """At each step somebody's name is under way; a process dies with each; the last one finds them all (A19, B11, B40, E28; the
     ledger of a turn is its place in the queue). The dead ones' leases end in an hour, which is let go by
     (redis/agent-memory-server#110: nobody's word becomes two)."""
     names = [f"Zoë-{number} 佐伊" for number in range(len(steps))]
@@ -45,11 +45,13 @@ async def test_a_kill_between_reply_and_extraction_loses_none(
                         f"My name is {name[:5]}.", sender=name, conversation=name, mode="async"
                     )
                 await dying.dead()
+        replies = rows(storage, "SELECT count(*) FROM messages WHERE role = 'assistant'")
         leases_end(storage)
         async with gateway(config) as last:
             await learned(storage)
             turns = [await Hook(session, last).say("Who am I?", sender=name, conversation=name) for name in names]
 
+    assert [(len(names),)] == replies, "each was stored before"
     assert ["answered"] * len(names) == [turn["status"] for turn in turns]
     assert [f"- name: {name[:5]}" for name in names] == [
         sections(prompt)["profile"] for prompt in model.prompts[-len(names) :]

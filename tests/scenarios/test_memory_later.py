@@ -13,7 +13,7 @@ import pytest
 
 from tests.scenarios.memory_world import HOOKS, WAYS, remembering
 from tests.scenarios.remembered import Change, Line, days_later, labels, sections
-from tests.scenarios.world import Prompt
+from tests.scenarios.world import Prompt, rows
 
 FIRST_AND_LATER: dict[str, tuple[tuple[Line, ...], tuple[Line, ...]]] = {
     "B42-en": (
@@ -70,8 +70,8 @@ def told_as_old(prompt: Prompt) -> bool:
 
 @pytest.mark.parametrize("storage", ["sqlite", "postgres", "postgres+redis"], indirect=True)
 async def test_a_new_session_knows_the_person(storage: str, tmp_path: Path) -> None:
-    """B21, B22, B29, B31, B42, B60, C21, D04, D05, D08, D14, D16: the first turn after thirty days and a SIGKILL is answered
-    from profile and constraints, with nothing of the old talk in the window (LangBot#804)."""
+    """B21, B22, B29, B31, B35, B42, B60, C21, D04, D05, D08, D14, D16, E25, E26, E29: the first turn after thirty days and a
+    SIGKILL is answered from profile and constraints, with nothing of the old talk in the window; that is kept (LangBot#804)."""
     ways = WAYS if storage.startswith("sqlite") else HOOKS
     talks = [(scene, way) for scene in FIRST_AND_LATER for way in ways]
     async with remembering(tmp_path, storage=storage, ways=ways) as world:
@@ -89,5 +89,6 @@ async def test_a_new_session_knows_the_person(storage: str, tmp_path: Path) -> N
         found = await asyncio.gather(*(talkers[talk].ask(line.said) for talk, line in zip(talks, later, strict=True)))
 
     assert {talk: line.answer for talk, line in zip(talks, later, strict=True)} == dict(zip(talks, found, strict=True))
+    assert [(2 * 2 * len(talks) + 2 * len(talks),)] == rows(storage, "SELECT count(*) FROM messages")
     assert {2} == {len(prompt) for prompt in world.there.model.prompts}, "the window is the new session's"
     assert [] == [prompt for prompt in world.there.model.prompts if not told_as_old(prompt)]

@@ -107,7 +107,8 @@ async def test_b45_a_correction_replaces(world: Stage, channel: str, first: str,
 
 @pytest.mark.parametrize(("said", "value"), [("My order number is 8821.", "8821"), ("我的订单号是8821", "8821")])
 async def test_b10_a_fact_outlives_the_message_that_held_it(world: Stage, said: str, value: str) -> None:
-    """B05, B10, B11, B16, B17: with a window of 20 messages, turn 1 is gone by turn 11; the fact stands in every prompt."""
+    """B05, B10, B11, B16, B17, B41: with a window of 20 messages, turn 1 is gone by turn 11; the fact stands in every prompt,
+    below the same rules."""
     ann = Person(world, "twenty")
     await ann.says(said)
     prompts = [await ann.says(f"question {number}") for number in range(2, 13)]
@@ -115,6 +116,8 @@ async def test_b10_a_fact_outlives_the_message_that_held_it(world: Stage, said: 
     assert [True] * 9 + [False] * 2 == [said in users(prompt) for prompt in prompts]
     assert [f"- order: {value}"] * 11 == [sections(prompt)["facts"] for prompt in prompts]
     assert {"From this conversation; may be quoted"} == {labels(prompt)["facts"] for prompt in prompts}
+    roles = {prompt[0]["content"].partition("\n\n<memory")[0] for prompt in prompts}
+    assert ["You are a helpful assistant"] == [role[:27] for role in roles]
 
 
 async def test_b59_what_is_not_learned_yet_stands_in_the_window(world: Stage) -> None:
@@ -208,6 +211,26 @@ async def test_what_must_not_be_remembered_is_not_and_the_ledger_says_why(world:
     assert {rule} == refused
     assert {"recalled"} >= set(sections(prompt))
     assert [(0,)] == world.rows("SELECT count(*) FROM facts WHERE speaker_name = ?", ann.name)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "How do I file a complaint about a VIP order, size 42?",
+        "会员怎么投诉？过敏的人能退货吗？",
+        "Do many people like white?",
+    ],
+)
+async def test_b23_a_mention_is_no_statement(world: Stage, said: str) -> None:
+    """B23, F11: signal words alone write nothing of a person."""
+    ann = Person(world, "rules")
+    await ann.says(said)
+
+    assert [(0,)] == world.rows(
+        "SELECT count(*) FROM profile_items WHERE person_id IN (SELECT person_id FROM messages WHERE speaker_name = ?)",
+        ann.name,
+    )
+    assert "" == await ann.facts()
 
 
 async def test_the_models_word_is_believed_only_where_the_person_said_it(world: Stage) -> None:
@@ -310,9 +333,10 @@ async def test_what_was_said_in_a_group_is_known_to_its_speaker_in_private(world
 
 
 async def test_b49_two_speakers_of_one_group_each_get_their_own(world: Stage) -> None:
-    """B49 to B52, D09, openclaw PR#85389, hermes-agent#64340, LangBot#1822: contrary likes, equal slots, one room."""
+    """B49 to B52, D09, openclaw PR#85389, hermes-agent#64340, LangBot#1822, nanobot#3744, nanobot#3100: contrary likes, equal
+    slots, one room, whose id other memories refuse (openclaw-memory-graphiti#25, getzep/graphiti#1319)."""
     ann, bob = Person(world, "rules"), Person(world, "rules")
-    group = {"conversation": f"group of {ann.name}", "chat_type": "group"}
+    group = {"conversation": f"群:of/{ann.name}%_*", "chat_type": "group"}
     await ann.says("I like coffee. My order number is 8821.", **group)
     await bob.says("I hate coffee. My order number is 9932.", **group)
     hers, his = await ann.says("Coffee for me?", **group), await bob.says("Coffee for me?", **group)
@@ -359,14 +383,17 @@ class TestSummary:
     """What leaves the window is condensed, and only what really was counts as covered."""
 
     async def test_window_and_summary_cover_every_message(self, world: Stage) -> None:
-        """A20 to A23, A37, A41, A42, D10, D11, C12, C16: at every turn, all that was said stands in one or the other; they
-        overlap by half a window; nothing is condensed twice."""
+        """A20 to A23, A37, A41, A42, B20, B43, C12, C15, C16, D10, D11, D19, E21: at every turn, all that was said stands in one
+        or the other; they overlap by half a window; nothing is condensed twice; the array stays short and begins with a
+        user's message (letta-ai/letta PR#935, langchain-ai/langmem#101)."""
         world.model.summary = condensed
         ann = Person(world, "condense")
         prompts = [await ann.says(f"t{number:02} 第{number}句") for number in range(1, 16)]
 
         for said, prompt in enumerate(prompts, 1):
             assert [] == [n for n in range(1, said + 1) if f"t{n:02} 第{n}句" not in whole(prompt)], f"turn {said}"
+            assert "user" == prompt[1]["role"]
+            assert len(prompt) <= 2 * 8
         asked = [told_to_condense(prompt) for prompt in world.model.asked_by_memory if told_to_condense(prompt)]
         told = [text for texts in asked for text in texts]
         assert sorted(set(told)) == sorted(told)
@@ -394,6 +421,23 @@ class TestSummary:
             assert [] == [n for n in range(1, 8) if f"f2-{n} " not in whole(prompt)]
         assert "f2-1 第1句" in sections(after)["summary"]
         assert [] == [n for n in range(1, 10) if f"f2-{n} " not in whole(after)]
+
+    async def test_f1_the_summary_is_there_though_the_messages_cannot_be_read(self, world: Stage) -> None:
+        """A29, A30, F1: their rows are damaged; summary and facts still stand in the prompt, and the ledger says what is
+        missing."""
+        world.model.summary = condensed
+        ann = Person(world, "condense")
+        await ann.says("My order number is 8821.")
+        for number in range(5):
+            await ann.says(f"question {number}")
+        world.sql(f"UPDATE messages SET quote = '{{' WHERE speaker_name = '{ann.name}'")
+        prompt = await ann.says("and now?")
+        told = await world.explain(ann.turn)
+
+        assert ["and now?"] == users(prompt)
+        assert "My order number is 8821." in sections(prompt)["summary"]
+        assert "order: 8821" in sections(prompt)["facts"]
+        assert ["window"] == told["failed"]
 
     async def test_an_answer_does_not_wait_for_a_summary(self, world: Stage) -> None:
         """A21: it is being made while three answers come."""

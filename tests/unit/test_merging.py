@@ -118,7 +118,7 @@ def test_a_new_value_ends_the_old_one_of_its_slot_only() -> None:
 
 
 def test_values_of_a_slot_with_many_stand_side_by_side() -> None:
-    """mem0ai/mem0#5867: likes accumulate."""
+    """mem0ai/mem0#5867, F6: likes accumulate."""
     result = merged(sets("like", "茶"), items=(item("like", "咖啡", 21),))
 
     assert ((), ["likes 茶"]) == (result.superseded_items, items(result))
