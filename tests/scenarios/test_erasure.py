@@ -208,6 +208,16 @@ async def test_a_person_is_erased_without_a_gateway_too(tmp_path: Path) -> None:
             assert 401 == response.status
         code, out, _ = await people(there.gateway, "export", me)
         assert 0 == code
+        code, shown, _ = await people(there.gateway, "show", me)
+        assert 0 == code
+        assert {"Quittengelee", "琥珀色河马", "(for this session)"} <= {
+            word for word in (*WORDS, "(for this session)") if word in shown
+        }
+        told_where = door.read_text()
+        door.write_text("{}")
+        code, _, why = await people(there.gateway, "erase", me)
+        assert (1, True) == (code, "lock" in why or "process" in why), "another one has the file, and can't be reached"
+        door.write_text(told_where)
         assert 0 == await there.gateway.stop()
         assert not door.exists()
 
@@ -234,6 +244,14 @@ async def test_a_person_is_erased_without_a_gateway_too(tmp_path: Path) -> None:
     assert {source for row in derived for source in row["sources"]} <= ids
     assert document["summaries"]
     assert {"Otto", "other"} & {row["name"] for row in document["messages"]} == set()
+
+
+async def test_where_nothing_is_stored_the_command_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "clew.yaml"
+    path.write_text(f"storage: sqlite:///{tmp_path / 'none.db'}\nagents: {{default: {{kind: demo}}}}\n", "utf-8")
+    gateway = Gateway(path, {})
+
+    assert [1, 1, 1] == [(await people(gateway, *act))[0] for act in (("list",), ("show", "1"), ("export", "1"))]
 
 
 @pytest.mark.parametrize("note", ["{}", "not JSON", '{"url": "http://127.0.0.1:9", "token": "x"}'])
