@@ -54,6 +54,7 @@ from gateway.intake import Intake
 from gateway.known import Known
 from gateway.lanes import Gathering, Lanes
 from gateway.learning import Learner
+from gateway.linking import Linking, Mover
 from gateway.live import Live, MadeAgent
 from gateway.metrics import Metrics
 from gateway.naming import Naming
@@ -89,6 +90,9 @@ VERSION = "0.1.0"
 
 READ_AT_START = ("server", "storage", "redis", "database", "queue", "embedder")
 """Sections whose change waits for the next start."""
+
+MOVED_S = 60.0
+"""Seconds between two looks for what another instance left of joining persons."""
 
 
 class Queues(Inbox, Outbox, Erasable, Protocol):
@@ -308,6 +312,8 @@ async def run(
         )
         memory = Memory(store, tokenizers=tokenizers, due=lambda: learner.wake(), meaning=meaning)
 
+        mover = Mover(store.links, look_s=MOVED_S)
+
         def look_up_anew() -> None:
             live.configuration = rooms.applied(live.configuration)
             people.forget()  # another instance may have erased one
@@ -357,6 +363,9 @@ async def run(
                 people=people,
                 asking=asking,
                 known=Known(store=store, names=memory.names, live=live, clock=now_ms),
+                linking=Linking(
+                    links=store.links, people=people, live=live, ids=ids, moving=lambda: mover.wake(), clock=now_ms
+                ),
                 live=live,
             ),
             live=live,
@@ -483,6 +492,7 @@ async def run(
                 tasks.create_task(control.follow(), name="what others left"),
                 tasks.create_task(rooms.follow(), name="moved rooms"),
                 tasks.create_task(learner.run(), name="learning"),
+                tasks.create_task(mover.run(), name="joined persons"),
             ]
             if embedding is not None:
                 lasting.append(tasks.create_task(embedding.run(), name="vectors"))

@@ -13,7 +13,7 @@ from config.channels.base import RoomSettings
 from gateway.notices import Language, notice
 from memory.key import ChatType
 
-CommandName = Literal["help", "new", "stop", "agent", "memory", "forget", "unlearn"]
+CommandName = Literal["help", "new", "stop", "agent", "memory", "forget", "unlearn", "link", "unlink"]
 """`unlearn` is said in plain words only (`gateway/wishes.py`)."""
 
 NAMES: dict[str, CommandName] = {
@@ -22,6 +22,7 @@ NAMES: dict[str, CommandName] = {
     "stop": "stop", "停止": "stop",
     "agent": "agent", "智能体": "agent",
     "memory": "memory", "记忆": "memory",
+    "link": "link", "关联": "link", "unlink": "unlink", "解除关联": "unlink",
     "forget": "forget", "忘记": "forget", "忘掉": "forget",
 }  # fmt: skip
 
@@ -31,6 +32,8 @@ MENU: dict[CommandName, dict[Language, str]] = {
     "stop": {"en": "Stop the answer that is being written for you", "zh": "停止正在为您写的回答"},
     "memory": {"en": "What I know of you", "zh": "我记得的关于您的内容"},
     "forget": {"en": "Have me forget something of that", "zh": "让我忘掉其中的内容"},
+    "link": {"en": "Be known as the same person on another channel", "zh": "与您在另一个渠道的账号关联"},
+    "unlink": {"en": "Take that back for this account", "zh": "解除这个账号的关联"},
     "agent": {"en": "Who answers you here, and who else could", "zh": "由谁回答您，还有谁可以选"},
     "help": {"en": "What you can write", "zh": "可以使用的命令"},
 }
@@ -58,7 +61,9 @@ def parse_command(text: str) -> Command | None:
 
 def lasts(command: Command) -> bool:
     """Whether the command changes something for later, for others or under the sender's name: only who is known may."""
-    return command.name in ("new", "forget", "unlearn") or (command.name == "agent" and bool(command.argument))
+    return command.name in ("new", "forget", "unlearn", "link", "unlink") or (
+        command.name == "agent" and bool(command.argument)
+    )
 
 
 def personal(command: Command) -> bool:

@@ -72,6 +72,8 @@ NOTICES: dict[str, dict[Language, str]] = {
             "/{prefix}stop – stop the answer that is being written for you\n"
             "/{prefix}memory – what I know of you\n"
             "/{prefix}forget – have me forget it\n"
+            "/{prefix}link – be known as the same person on another channel\n"
+            "/{prefix}unlink – no longer be known so\n"
             "{agent_line}"
             "/{prefix}help – this list"
         ),
@@ -81,6 +83,8 @@ NOTICES: dict[str, dict[Language, str]] = {
             "/{prefix}stop – 停止正在为您写的回答\n"
             "/{prefix}memory – 查看我记得的关于您的内容\n"
             "/{prefix}forget – 让我忘掉\n"
+            "/{prefix}link – 与您在另一个渠道的账号关联\n"
+            "/{prefix}unlink – 解除关联\n"
             "{agent_line}"
             "/{prefix}help – 显示这个列表"
         ),
@@ -219,6 +223,47 @@ NOTICES: dict[str, dict[Language, str]] = {
             "What was written stays stored until whoever runs me erases it."
         ),
         "zh": "已忘掉我记住的关于您的全部内容（{count} 条），以前的对话也不再检索。聊天记录仍会保存，删除请联系我的管理员。",
+    },
+    "link_code": {
+        "en": (
+            "Write this to me in private on your other channel, within 10 minutes:\n"
+            "/link {code}\n"
+            "What I know of you there and here is then one. Give the code to nobody: who uses it shares your memory. "
+            "/{prefix}unlink takes it back."
+        ),
+        "zh": (
+            "请在 10 分钟内，在您的另一个渠道私聊我发送：\n"
+            "/link {code}\n"
+            "之后我在两边记得的内容就合在一起。不要把这个码给别人：使用它的人会共享您的记忆。发送 /{prefix}unlink 可以撤销。"
+        ),
+    },
+    "link_private": {
+        "en": "Only in private: write /{prefix}link to me there. A code written here is worth nothing any more.",
+        "zh": "只能在私聊中使用：请私聊我发送 /{prefix}link。在这里发过的码已经作废。",
+    },
+    "link_limited": {
+        "en": "That was tried too often. Please wait ten minutes.",
+        "zh": "尝试次数过多，请十分钟后再试。",
+    },
+    "link_wrong": {
+        "en": "This code is not valid, or not any more. Write /link on the other channel for a new one.",
+        "zh": "这个码无效或已过期。请在另一个渠道发送 /link 获取新的码。",
+    },
+    "link_same": {"en": "These accounts are linked already.", "zh": "这两个账号已经关联。"},
+    "link_done": {
+        "en": "Done: you are one person to me on both channels. /{prefix}memory lists what I know; /{prefix}unlink undoes it.",
+        "zh": "已关联：我在两个渠道都认得您是同一个人。/{prefix}memory 查看我记得的内容，/{prefix}unlink 撤销关联。",
+    },
+    "unlink_none": {"en": "This account is not linked to another one.", "zh": "这个账号没有关联其他账号。"},
+    "unlink_done": {
+        "en": "Done: the accounts are apart again, each with what I knew of it before. What I learned in between stays where the "
+        "accounts were joined.",
+        "zh": "已解除关联：各账号恢复到关联之前我记得的内容；关联期间记住的内容留在合并后的一方。",
+    },
+    "unlink_fresh": {
+        "en": "Done: this account is apart. The link was older than 30 days, so I know nothing of you here; the rest stays "
+        "with the other accounts.",
+        "zh": "已解除关联。关联已超过 30 天，所以我在这里不再记得关于您的内容；其余内容留在其他账号。",
     },
     "unlearn_nothing": {
         "en": "You have said nothing in this conversation yet that I could forget.",

@@ -1,8 +1,8 @@
 """Who a sender is: from platform account to person, and the agent a person has chosen for a conversation.
 
 Both are rows of the store. Persons have a bounded cache before them: asked for at every message, and they change only when
-one is erased. A choice has none: another instance may have stored a newer one, and it is looked up only where an admin
-allows to choose.
+one is erased, or accounts are linked. A choice has none: another instance may have stored a newer one, and it is looked up only
+where an admin allows to choose.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class People:
         """Return the sender's person; None when the platform does not vouch for the sender: no personal memory then."""
         if not sender.trusted:
             return None
-        identity = Identity(kind=kind, tenant=sender.tenant, account=sender.account)
+        identity = identity_of(sender, kind=kind)
         person = self._persons.get(identity)
         if person is None:
             person = await self._store.person(identity, now_ms=now_ms())
@@ -37,7 +37,7 @@ class People:
         return person
 
     def forget(self) -> None:
-        """Look every person up again: one was erased, and their accounts are a new person's."""
+        """Look every person up again: one was erased, joined or parted, and accounts are another person's."""
         self._persons.clear()
 
     async def chosen_agent(self, event: InboundEvent) -> str | None:
@@ -47,6 +47,11 @@ class People:
     async def choose_agent(self, event: InboundEvent, agent: str | None) -> None:
         """Keep the sender's choice for this conversation."""
         await self._store.choose_agent(_key(event), agent, now_ms=now_ms())
+
+
+def identity_of(sender: Sender, *, kind: str) -> Identity:
+    """Return the account, on channels of this kind."""
+    return Identity(kind=kind, tenant=sender.tenant, account=sender.account)
 
 
 def vouched(sender: Sender) -> bool:

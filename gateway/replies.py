@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from adapters.base import InboundEvent
 from config.channels.base import RoomSettings
 from gateway.asking import Asking
 from gateway.commands import Command, agent_answer, help_text, lasts
+from gateway.incoming import message_of
 from gateway.known import Known
+from gateway.linking import Linking
 from gateway.live import Live
 from gateway.notices import notice
-from gateway.people import People, vouched
-from gateway.routing import Route
+from gateway.people import People, identity_of, vouched
+from gateway.routing import Route, language_of
 from memory.service import Memory
 from memory.window import OUT, Limits, trim
 
@@ -18,11 +22,14 @@ from memory.window import OUT, Limits, trim
 class Commands:
     """Carries commands out, in the scope that memory uses (nanobot#1482)."""
 
-    def __init__(self, *, memory: Memory, people: People, asking: Asking, known: Known, live: Live) -> None:
+    def __init__(
+        self, *, memory: Memory, people: People, asking: Asking, known: Known, linking: Linking, live: Live
+    ) -> None:
         self._memory = memory
         self._people = people
         self._asking = asking
         self._known = known
+        self._linking = linking
         self._live = live
 
     async def answer(self, command: Command, route: Route, room: RoomSettings) -> str:
@@ -39,6 +46,8 @@ class Commands:
                 return await self._what_is_known(route, room)
             case "forget" | "unlearn":
                 return await self._forget(command, route, room)
+            case "link" | "unlink":
+                return await self._link(command, _by_name(route, room))
             case "help" | "stop":  # /stop acts past the lane; one that comes here had nothing to stop
                 return self._help(route, room)
 
@@ -88,9 +97,26 @@ class Commands:
             await self.new(route, room)
         return text
 
+    async def _link(self, command: Command, route: Route) -> str:
+        person = await self._person(route.event)
+        if person is None:
+            return notice("unknown_sender", route.language)
+        if command.name == "link":
+            return await self._linking.link(person, command.argument, route)
+        return await self._linking.unlink(person, identity_of(route.event.sender, kind=self._kind(route.event)), route)
+
     async def _person(self, event: InboundEvent) -> int | None:
-        kind = self._live.configuration.settings.channels[event.channel].kind
-        return await self._people.person(event.sender, kind=kind)
+        return await self._people.person(event.sender, kind=self._kind(event))
+
+    def _kind(self, event: InboundEvent) -> str:
+        return self._live.configuration.settings.channels[event.channel].kind
+
+
+def _by_name(route: Route, room: RoomSettings) -> Route:
+    """Return the route in the language of the command's name: a code behind it is of none."""
+    said = message_of(route)
+    language = language_of(said.text.split()[0], hint=said.language, setting=room.language)
+    return msgspec.structs.replace(route, language=language)
 
 
 def _choices(room: RoomSettings, live: Live) -> RoomSettings:

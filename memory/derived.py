@@ -16,6 +16,7 @@ import msgspec
 from memory.base import Fact, Ledger, Message, Owner, ProfileItem, Store, Summary
 from memory.embedding import Vectors
 from memory.forgetting import Forgetting
+from memory.links import Links
 from memory.people import Persons
 
 
@@ -40,6 +41,13 @@ class Material(msgspec.Struct, frozen=True, kw_only=True):
     before: Message | None
     facts: tuple[Fact, ...]
     items: tuple[ProfileItem, ...]
+
+
+def said_by(person_id: int, message: Message, ledger: Ledger) -> Message:
+    """Return a message of the ledger's person as said by whom that is now, after a link (`memory/links.py`). Pure."""
+    if message.person_id != ledger.person_id or message.person_id == person_id:
+        return message
+    return msgspec.structs.replace(message, person_id=person_id)
 
 
 class Fragment(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
@@ -131,7 +139,7 @@ class Derived(Protocol):
     async def settle(self, learned: Learned) -> bool:
         """Write what was learned, and that the turn is due no more, in one transaction. False, and nothing is written: the turn
         is not due any more (somebody else did it), one of its messages has another version or is withheld, or the person
-        was erased."""
+        was erased or is another one now (`memory/links.py`)."""
         ...
 
     async def covered(self, scope_id: int, session_id: str) -> Covered: ...
@@ -183,6 +191,9 @@ class FullStore(Store, Protocol):
 
     @property
     def forgetting(self) -> Forgetting: ...
+
+    @property
+    def links(self) -> Links: ...
 
     @property
     def persons(self) -> Persons: ...

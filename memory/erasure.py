@@ -23,6 +23,11 @@ KINDS = {
     "learners": "of private talk: deleted",
     "agent_choices": "deleted, by account",
     "listings": "deleted",
+    "links": "deleted, before the accounts",
+    "link_accounts": "deleted with their link",
+    "link_moves": "deleted with their link",
+    "link_codes": "deleted",
+    "link_tries": "deleted",
     "identities": "deleted, last: then the accounts are nobody's",
     "persons": "stays as a tombstone, a number with the time, against work that comes late (redis/agent-memory-server#184)",
 }
@@ -43,6 +48,9 @@ QUOTES = "quotes"
 
 
 _COUNTED_ELSEWHERE = {"terms": "with their fragments", "vectors": "with their fragments", "persons": "there is one"}
+_COUNTED_ELSEWHERE |= dict.fromkeys(
+    ("links", "link_accounts", "link_moves", "link_codes", "link_tries"), "the accounts say it"
+)
 
 
 def nothing() -> dict[str, int]:

@@ -107,15 +107,16 @@ def _keyed(counts: Counter[str], person_id: int) -> tuple[tuple[int, int], ...]:
 def _fragments(material: Material, person_id: int) -> list[Fragment]:
     """Small talk and deleted messages are not worth finding."""
     return [
-        Fragment(scope_id=row.scope_id, id=row.id, terms=_keyed(_terms_of(row), person_id))
+        Fragment(scope_id=row.scope_id, id=row.id, terms=message_terms_of(row, person_id))
         for row in material.messages
         if row.deleted_ms is None and not row.low_value
     ]
 
 
-def _terms_of(row: Message) -> Counter[str]:
+def message_terms_of(row: Message, person_id: int) -> tuple[tuple[int, int], ...]:
+    """Return the terms by which a message is found by this person."""
     day = datetime.fromtimestamp(row.created_ms / 1000, UTC).date()
-    return message_terms(row.text, speaker=row.speaker_name, day=day)
+    return _keyed(message_terms(row.text, speaker=row.speaker_name, day=day), person_id)
 
 
 def _by_rules(said: Sequence[Message], material: Material) -> list[Candidate]:

@@ -55,7 +55,9 @@ class Persons(Protocol):
         """Return up to `limit` persons with greater ids than `after_id`, in the order of their ids; erased ones too."""
         ...
 
-    async def find(self, person_id: int) -> Person | None: ...
+    async def find(self, person_id: int) -> Person | None:
+        """Return the person, or whom they are one with now (`memory/links.py`), with all accounts that were joined."""
+        ...
 
     async def accounts(self, person_id: int) -> tuple[Account, ...]:
         """Return the accounts that the person's stored messages came from."""

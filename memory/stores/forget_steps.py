@@ -9,7 +9,7 @@ import msgspec
 from memory.base import Fact, Message, ProfileItem
 from memory.forgetting import WAITING, Entry, Forgotten, Listing, Place, same_words
 from memory.key import encode_part
-from memory.stores.person_steps import Ask, Dialect, Drop, Name, Rows, Step, Values
+from memory.stores.person_steps import FAMILY, Ask, Dialect, Drop, Name, Rows, Step, Values
 
 _item = msgspec.json.Decoder(ProfileItem, strict=False).decode
 _fact = msgspec.json.Decoder(Fact, strict=False).decode
@@ -21,7 +21,7 @@ _entries = msgspec.json.Decoder(tuple[Entry, ...]).decode
 def waiting(dialect: Dialect, person_id: int) -> Step[Rows]:
     """Return the rows of `Forgetting.waiting`."""
     sql = f"""SELECT {dialect.message} FROM messages AS m
-      WHERE m.person_id = :person AND m.role = 'user' AND m.deleted_ms IS NULL
+      WHERE m.person_id IN {FAMILY} AND m.role = 'user' AND m.deleted_ms IS NULL
         AND (m.scope_id, m.turn_id) IN (SELECT scope_id, turn_id FROM ledgers WHERE due_ms IS NOT NULL)
         AND NOT EXISTS (SELECT 1 FROM withheld AS w WHERE w.scope_id = m.scope_id AND w.id = m.id)
       ORDER BY m.id LIMIT :limit"""
@@ -52,7 +52,8 @@ def forget(
 ) -> Step[Forgotten]:
     """Do what `Forgetting.forget` promises."""
     yield Name([person_id])
-    said = [row for row in withhold if row.person_id == person_id]
+    family = {row[0] for row in (yield Ask(f"SELECT id FROM persons WHERE id IN {FAMILY}", {"person": person_id}))}
+    said = [row for row in withhold if row.person_id in family]
     for row in said:
         yield from _locked(dialect, row.scope_id, row.id)
     gone_items, gone_facts = yield from _live(dialect, person_id, items=items, facts=facts)
@@ -137,7 +138,7 @@ def forget_all(dialect: Dialect, person_id: int, *, now_ms: int) -> Step[Forgott
 
 
 def _waiting_ids(person_id: int) -> Step[list[tuple[int, int]]]:
-    sql = """SELECT m.scope_id, m.id FROM messages AS m WHERE m.person_id = :person AND m.role = 'user'
+    sql = f"""SELECT m.scope_id, m.id FROM messages AS m WHERE m.person_id IN {FAMILY} AND m.role = 'user'
       AND m.deleted_ms IS NULL
       AND (m.scope_id, m.turn_id) IN (SELECT scope_id, turn_id FROM ledgers WHERE due_ms IS NOT NULL) ORDER BY m.id"""
     rows = yield Ask(sql, {"person": person_id})

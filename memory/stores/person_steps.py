@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from memory.base import Identity
+from memory.derived import Fragment
 from memory.key import decode_part
 from memory.people import Account, Person, Posted
 
@@ -46,7 +47,24 @@ class Name:
     scope_id: int | None = None
 
 
-Step = Generator[Ask | Drop | Name, Rows, Result]
+@dataclass(frozen=True, slots=True)
+class Put:
+    """A fragment to enter into the index of recall; no rows come back."""
+
+    fragment: Fragment
+    person_id: int
+    namespace: str
+    chat_type: str
+    session_id: str
+    position: int
+
+
+Step = Generator[Ask | Drop | Put | Name, Rows, Result]
+
+FAMILY = """(WITH RECURSIVE family (id) AS (
+  SELECT id FROM persons WHERE id = :person UNION SELECT p.id FROM persons AS p JOIN family ON p.linked_to = family.id)
+  SELECT id FROM family)"""
+"""The person with all whose accounts were joined to theirs (`memory/links.py`): whose messages theirs are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +93,8 @@ class Batch:
 
 def listed(*, after_id: int, limit: int) -> Step[tuple[Person, ...]]:
     """Do what `Persons.listed` promises."""
-    sql = "SELECT id, created_ms, erased_ms FROM persons WHERE id > :after ORDER BY id LIMIT :limit"
+    sql = """SELECT id, created_ms, erased_ms FROM persons WHERE id > :after AND linked_to IS NULL
+      ORDER BY id LIMIT :limit"""
     rows = yield Ask(sql, {"after": after_id, "limit": limit})
     found: list[Person] = []
     for row in rows:
@@ -86,7 +105,11 @@ def listed(*, after_id: int, limit: int) -> Step[tuple[Person, ...]]:
 
 def find(person_id: int) -> Step[Person | None]:
     """Do what `Persons.find` promises."""
-    rows = yield Ask("SELECT id, created_ms, erased_ms FROM persons WHERE id = :person", {"person": person_id})
+    sql = """WITH RECURSIVE who (id, linked_to, created_ms, erased_ms) AS (
+        SELECT id, linked_to, created_ms, erased_ms FROM persons WHERE id = :person
+        UNION ALL SELECT p.id, p.linked_to, p.created_ms, p.erased_ms FROM persons AS p JOIN who ON p.id = who.linked_to)
+      SELECT id, created_ms, erased_ms FROM who WHERE linked_to IS NULL"""
+    rows = yield Ask(sql, {"person": person_id})
     return (yield from _person(*rows[0])) if rows else None
 
 
@@ -100,16 +123,23 @@ def _person(person_id: int, created_ms: int, erased_ms: int | None) -> Step[Pers
     return Person(id=person_id, created_ms=created_ms, erased_ms=erased_ms, identities=identities)
 
 
+def family(person_id: int) -> Step[tuple[int, ...]]:
+    """Return the person and all whose accounts were joined to theirs."""
+    rows = yield Ask(f"SELECT id FROM persons WHERE id IN {FAMILY} ORDER BY id", {"person": person_id})
+    return tuple(row[0] for row in rows)
+
+
 def accounts(person_id: int) -> Step[tuple[Account, ...]]:
     """Do what `Persons.accounts` promises."""
-    rows = yield Ask('SELECT DISTINCT "user", channel FROM messages WHERE person_id = :person', {"person": person_id})
+    sql = f'SELECT DISTINCT "user", channel FROM messages WHERE person_id IN {FAMILY}'
+    rows = yield Ask(sql, {"person": person_id})
     return tuple(sorted(Account(*row) for row in rows))
 
 
 def messages(dialect: Dialect, person_id: int, *, after: tuple[int, int], limit: int) -> Step[Rows]:
     """Return the rows of `Persons.messages`."""
     sql = f"""SELECT {dialect.message} FROM messages AS m
-      WHERE m.person_id = :person AND (m.scope_id, m.id) > (:scope, :id) ORDER BY m.scope_id, m.id LIMIT :limit"""
+      WHERE m.person_id IN {FAMILY} AND (m.scope_id, m.id) > (:scope, :id) ORDER BY m.scope_id, m.id LIMIT :limit"""
     scope_id, id_ = after
     return (yield Ask(sql, {"person": person_id, "scope": scope_id, "id": id_, "limit": limit}))
 
@@ -131,7 +161,7 @@ def facts(dialect: Dialect, person_id: int, *, after_id: int, limit: int) -> Ste
 def summaries(dialect: Dialect, person_id: int, *, after_id: int, limit: int) -> Step[Rows]:
     """Return the rows of `Persons.summaries`."""
     sql = f"""SELECT {dialect.summary} FROM summaries AS s WHERE id > :after AND scope_id IN (
-        SELECT scope_id FROM messages WHERE person_id = :person AND chat_type = 'private') ORDER BY id LIMIT :limit"""
+        SELECT scope_id FROM messages WHERE person_id IN {FAMILY} AND chat_type = 'private') ORDER BY id LIMIT :limit"""
     return (yield Ask(sql, {"person": person_id, "after": after_id, "limit": limit}))
 
 
@@ -140,7 +170,7 @@ def summaries(dialect: Dialect, person_id: int, *, after_id: int, limit: int) ->
 
 def marked(person_id: int, *, now_ms: int) -> Step[bool]:
     """Note that the person is being erased: nothing is stored for them from now on. False: there is no such person."""
-    sql = "UPDATE persons SET erased_ms = coalesce(erased_ms, :now) WHERE id = :person RETURNING 1"
+    sql = f"UPDATE persons SET erased_ms = coalesce(erased_ms, :now) WHERE id IN {FAMILY} RETURNING 1"
     return bool((yield Ask(sql, {"person": person_id, "now": now_ms})))
 
 

@@ -13,6 +13,7 @@ import msgspec
 from memory.base import Fact, Message, ProfileItem, Summary
 from memory.erasure import nothing
 from memory.people import Account, Erased, Person, Posted
+from memory.stores import link_steps
 from memory.stores import person_steps as steps
 from memory.stores.person_steps import Batch, Dialect, Step
 from memory.stores.rows import decoded_user
@@ -76,7 +77,8 @@ class StoredPersons:
         if not await self.begin(person_id, now_ms=now_ms):
             return Erased(counts=nothing())
         counts, scopes = Counter(nothing()), set[int]()
-        for step in self._plan(person_id, accounts, posted, now_ms=now_ms):
+        family = await self._read(steps.family(person_id))
+        for step in self._plan(family, accounts, posted, now_ms=now_ms):
             while (batch := await self._write(step())) is not None:
                 counts.update(batch.counts)
                 scopes.update(batch.scopes)
@@ -84,10 +86,11 @@ class StoredPersons:
         return Erased(counts=dict(counts), scopes=tuple(sorted(scopes)))
 
     def _plan(
-        self, person_id: int, accounts: Sequence[Account], posted: Sequence[Posted], *, now_ms: int
+        self, persons: Sequence[int], accounts: Sequence[Account], posted: Sequence[Posted], *, now_ms: int
     ) -> Iterable[Callable[[], Step[Batch | None]]]:
         dialect, pseudonym = self._dialect, f"erased-{secrets.token_hex(8)}"
-        yield partial(steps.said, dialect, person_id, pseudonym=pseudonym, now_ms=now_ms)
+        for person_id in persons:
+            yield partial(steps.said, dialect, person_id, pseudonym=pseudonym, now_ms=now_ms)
         for account in accounts:
             yield partial(steps.private, dialect, account)
             yield partial(steps.in_groups, account, pseudonym=pseudonym)
@@ -95,12 +98,15 @@ class StoredPersons:
             yield partial(steps.choices, account)
         for message in posted:
             yield partial(steps.quoted, dialect, message)
-        yield partial(steps.recalled, person_id)
-        yield partial(steps.known, "facts", person_id)
-        yield partial(steps.known, "profile_items", person_id)
-        yield partial(steps.listings, person_id)
+        for person_id in persons:
+            yield partial(steps.recalled, person_id)
+            yield partial(steps.known, "facts", person_id)
+            yield partial(steps.known, "profile_items", person_id)
+            yield partial(steps.listings, person_id)
 
     async def unlink(self, person_id: int) -> int:
+        for joined in await self._read(steps.family(person_id)):
+            await self._write(link_steps.forgotten(joined))
         unlinked = await self._write(steps.unlinked(person_id))
         await self._settled()
         return unlinked

@@ -39,7 +39,7 @@ from memory.stores import postgres_sql as sql
 from memory.stores import postgres_turn as turn_sql
 from memory.stores.migrate import check_keys
 from memory.stores.postgres_derived import PostgresDerived
-from memory.stores.postgres_persons import postgres_forgetting, postgres_persons
+from memory.stores.postgres_persons import postgres_forgetting, postgres_links, postgres_persons
 from memory.stores.postgres_pool import Database, Refused, Row
 from memory.stores.postgres_rows import (
     Draft,
@@ -81,6 +81,7 @@ class PostgresStore:
         self._ids = ids
         self.derived = PostgresDerived(self._database, ids=ids)
         self.forgetting = postgres_forgetting(self._database)
+        self.links = postgres_links(self._database)
         self.persons = postgres_persons(self._database)
         self.vectors = PostgresVectors(self._database)
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from memory.base import Fact, Ledger, Message, Owner, ProfileItem, Summary
-from memory.derived import LIMIT_TURNS, Covered, Due, Fragment, Learned, Material, Shown
+from memory.derived import LIMIT_TURNS, Covered, Due, Fragment, Learned, Material, Shown, said_by
 from memory.forgetting import wordless
 from memory.ids import Ids
 from memory.stores import postgres_derived_sql as sql
@@ -66,6 +66,7 @@ class PostgresDerived:
                 "now_ms": ledger.now_ms,
             }
             facts, items = _facts_and_items((await self._database.fetch(sql.MATERIAL, of))[0])
+            messages = tuple(said_by(person_id, row, ledger) for row in messages)
         return Material(person_id=person_id, messages=messages, before=before, facts=facts, items=items)
 
     async def _before(self, message: Message) -> Message | None:
@@ -86,7 +87,7 @@ class PostgresDerived:
         if person_id is None:
             return None
         rows = await self._database.fetch(sql.PERSON, {"person_id": person_id})
-        return person_id if rows else None
+        return rows[0][0] if rows else None
 
     async def settle(self, learned: Learned) -> bool:
         ledger, person_id = learned.ledger, learned.person_id
@@ -94,7 +95,7 @@ class PostgresDerived:
         async with self._database.transaction() as transaction:
             if not await _unchanged(transaction, ledger.scope_id, learned.versions):
                 return False
-            if person_id is not None and not await transaction.fetch(sql.NOT_ERASED, {"person_id": person_id}):
+            if person_id is not None and not await _is_still(transaction, person_id, ledger.person_id):
                 return False
             done = {"ledger": _encode(ledger), "turn_id": ledger.turn_id}
             if not await transaction.fetch(sql.DONE, done):
@@ -145,11 +146,11 @@ class PostgresDerived:
             place = {"scope_id": fragment.scope_id, "session_id": row.session_id}
             ((position,),) = await transaction.fetch(sql.POSITION, place)
             where = {"chat_type": row.chat_type, "session_id": row.session_id, "position": position}
-            await _add(transaction, fragment, where | {"person_id": person_id, "namespace": learned.namespace})
+            await add_fragment(transaction, fragment, where | {"person_id": person_id, "namespace": learned.namespace})
         for item, terms in zip(items, learned.item_terms, strict=True):
             fragment = Fragment(scope_id=0, id=item.id, terms=terms)
             where = {"chat_type": item.chat_type, "session_id": "", "position": -1}
-            await _add(transaction, fragment, where | {"person_id": person_id, "namespace": item.namespace})
+            await add_fragment(transaction, fragment, where | {"person_id": person_id, "namespace": item.namespace})
 
     async def covered(self, scope_id: int, session_id: str) -> Covered:
         ((summary, turns, tokens),) = await self._database.fetch(
@@ -247,7 +248,16 @@ async def _unchanged(transaction: Transaction, scope_id: int, versions: Sequence
     return not await transaction.fetch(sql.WITHHELD, {"scope_id": scope_id, "ids": ids})
 
 
-async def _add(transaction: Transaction, fragment: Fragment, where: dict[str, object]) -> None:
+async def _is_still(transaction: Transaction, person_id: int, named: int | None) -> bool:
+    """Keep whom the ledger names from being erased, joined or parted; say whether that is still this person."""
+    for one in sorted({person_id, *([] if named is None else [named])}):
+        await transaction.fetch(sql.NOT_ERASED, {"person_id": one})
+    rows = await transaction.fetch(sql.PERSON, {"person_id": named})
+    return bool(rows) and rows[0][0] == person_id
+
+
+async def add_fragment(transaction: Transaction, fragment: Fragment, where: dict[str, object]) -> None:
+    """Enter a fragment into the index, unless it is there; `where` has the columns that it does not."""
     if not fragment.terms:
         return
     values = where | {

@@ -33,7 +33,11 @@ NEXT_DUE = statement(f"""SELECT min(greatest(l.due_ms, (SELECT until_ms FROM lea
 
 # --- what a turn is learned from ---
 
-PERSON = statement("SELECT id FROM persons WHERE id = %(person_id)s AND erased_ms IS NULL")
+# Whom a person is one with now (memory/links.py).
+PERSON = statement("""WITH RECURSIVE who (id, linked_to, erased_ms) AS (
+  SELECT id, linked_to, erased_ms FROM persons WHERE id = %(person_id)s
+  UNION ALL SELECT p.id, p.linked_to, p.erased_ms FROM persons p JOIN who ON p.id = who.linked_to)
+SELECT id FROM who WHERE linked_to IS NULL AND erased_ms IS NULL""")
 OF_TURN = statement(f"""SELECT json_agg(w.row) FROM (SELECT {MESSAGE} AS row FROM messages m
   WHERE m.scope_id = %(scope_id)s AND m.turn_id = %(turn_id)s ORDER BY m.id + 0 DESC) w""")
 BEFORE = statement(f"""SELECT json_agg(w.row) FROM (SELECT {MESSAGE} AS row FROM messages m

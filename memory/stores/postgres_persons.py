@@ -1,4 +1,4 @@
-"""Persons, and what they forget, on PostgreSQL: the shared steps (`person_steps.py`), each in a transaction."""
+"""Persons, what they forget and how they are joined, on PostgreSQL: shared steps (`person_steps.py`), each in a transaction."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from functools import cache
 from typing import TypeVar
 
 from memory.stores.forgetting import StoredForgetting
-from memory.stores.person_steps import Dialect, Drop, Name, Step
+from memory.stores.links import StoredLinks
+from memory.stores.person_steps import Dialect, Drop, Name, Put, Step
 from memory.stores.persons import Run, StoredPersons
+from memory.stores.postgres_derived import add_fragment
 from memory.stores.postgres_derived_sql import DROP_FRAGMENTS
 from memory.stores.postgres_pool import Database, Transaction
 from memory.stores.postgres_statement import Statement, statement
@@ -39,6 +41,11 @@ def postgres_forgetting(database: Database) -> StoredForgetting:
     return StoredForgetting(_DIALECT, read=run, write=run)
 
 
+def postgres_links(database: Database) -> StoredLinks:
+    """Return the links of a database."""
+    return StoredLinks(_DIALECT, write=_runner(database))
+
+
 def _runner(database: Database) -> Run:
     async def run(step: Step[Result]) -> Result:
         async with database.transaction() as transaction:
@@ -48,6 +55,9 @@ def _runner(database: Database) -> Run:
                     if isinstance(asked, Drop):
                         scope_ids, ids = [list(column) for column in zip(*asked.fragments, strict=True)]
                         await transaction.fetch(DROP_FRAGMENTS, {"scope_ids": scope_ids, "ids": ids})
+                        asked = step.send([])
+                    elif isinstance(asked, Put):
+                        await _put(transaction, asked)
                         asked = step.send([])
                     elif isinstance(asked, Name):
                         await _name(transaction, asked)
@@ -59,6 +69,17 @@ def _runner(database: Database) -> Run:
                 return result
 
     return run
+
+
+async def _put(transaction: Transaction, asked: Put) -> None:
+    where: dict[str, object] = {
+        "person_id": asked.person_id,
+        "namespace": asked.namespace,
+        "chat_type": asked.chat_type,
+        "session_id": asked.session_id,
+        "position": asked.position,
+    }
+    await add_fragment(transaction, asked.fragment, where)
 
 
 async def _name(transaction: Transaction, asked: Name) -> None:

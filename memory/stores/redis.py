@@ -97,6 +97,7 @@ class RedisCache:
         # What touches no window goes straight through.
         self.derived = store.derived
         self.forgetting = store.forgetting
+        self.links = store.links
         self.persons = ForgettingPersons(store.persons, forget=self._forget)
         self.vectors = store.vectors
         self.open_scope = store.open_scope

@@ -43,7 +43,7 @@ from memory.stores import sqlite_append, sqlite_edit, sqlite_file, sqlite_load, 
 from memory.stores.rows import storable_struct
 from memory.stores.sqlite_derived import SqliteDerived
 from memory.stores.sqlite_file import Synchronous, Translated
-from memory.stores.sqlite_persons import sqlite_forgetting, sqlite_persons
+from memory.stores.sqlite_persons import sqlite_forgetting, sqlite_links, sqlite_persons
 from memory.stores.sqlite_rows import FACTS, PROFILE, SUMMARIES, Struct, Table
 from memory.stores.sqlite_vectors import SqliteVectors
 
@@ -87,6 +87,7 @@ class SqliteStore:
         self._open: sqlite3.Connection | None = None
         self.derived = SqliteDerived(read=self._read, write=self._write, ids=ids)
         self.forgetting = sqlite_forgetting(read=self._read, write=self._write)
+        self.links = sqlite_links(write=self._write)
         self.persons = sqlite_persons(read=self._read, write=self._write, settled=self._empty_log)
         self.vectors = SqliteVectors(read=self._read, write=self._write)
 

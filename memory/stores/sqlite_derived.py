@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from memory.base import Corpus, Fact, Hit, Ledger, Load, Message, Owner, ProfileItem, Summary
-from memory.derived import LIMIT_TURNS, Covered, Due, Fragment, Learned, Material, Shown
+from memory.derived import LIMIT_TURNS, Covered, Due, Fragment, Learned, Material, Shown, said_by
 from memory.forgetting import wordless
 from memory.ids import Ids
 from memory.stores.rows import storable_struct
@@ -53,7 +53,7 @@ def unlearned(db: sqlite3.Connection, scope_id: int) -> int:
 
 # --- what a turn is learned from ---
 
-_ERASED = "SELECT erased_ms IS NOT NULL FROM persons WHERE id = ?"
+_PERSON = "SELECT erased_ms, linked_to FROM persons WHERE id = ?"
 _OF_TURN = (
     f"SELECT {MESSAGES.select} FROM messages INDEXED BY messages_turn WHERE scope_id = ? AND turn_id = ? ORDER BY id"
 )
@@ -77,11 +77,15 @@ def _without_withheld(db: sqlite3.Connection, rows: list[Message]) -> tuple[Mess
 
 
 def known_person(db: sqlite3.Connection, person_id: int | None) -> int | None:
-    """Return the person if there is one and nobody erased them."""
-    if person_id is None:
-        return None
-    row = db.execute(_ERASED, (person_id,)).fetchone()
-    return None if row is None or row[0] else person_id
+    """Return the person, or whom they are one with now (`memory/links.py`); None: there is none, or they were erased."""
+    while person_id is not None:
+        row = db.execute(_PERSON, (person_id,)).fetchone()
+        if row is None or row[0] is not None:
+            return None
+        if row[1] is None:
+            return person_id
+        person_id = row[1]
+    return None
 
 
 def material(db: sqlite3.Connection, ledger: Ledger, *, namespace: str) -> Material:
@@ -99,9 +103,8 @@ def material(db: sqlite3.Connection, ledger: Ledger, *, namespace: str) -> Mater
         of = (ledger.scope_id, ledger.session_id, person_id, ledger.now_ms)
         facts = FACTS.structs(db.execute(_LIVE_FACTS, of))
         items = PROFILE.structs(db.execute(_LIVE_ITEMS, (person_id, namespace, ledger.now_ms)))
-    return Material(
-        person_id=person_id, messages=messages, before=before, facts=tuple(facts), items=tuple(items)
-    )
+        messages = tuple(said_by(person_id, row, ledger) for row in messages)
+    return Material(person_id=person_id, messages=messages, before=before, facts=tuple(facts), items=tuple(items))
 
 
 # --- what was learned ---
@@ -122,7 +125,7 @@ def settle(db: sqlite3.Connection, learned: Learned, *, ids: Ids) -> bool:
     ledger, person_id = learned.ledger, learned.person_id
     if any(_is_another(db, ledger.scope_id, id_, version) for id_, version in learned.versions):
         return False
-    if person_id is not None and known_person(db, person_id) is None:
+    if person_id is not None and known_person(db, ledger.person_id) != person_id:
         return False
     if not db.execute(_DONE, (msgspec.json.encode(ledger), ledger.turn_id)).rowcount:
         return False
@@ -180,15 +183,16 @@ def _index(db: sqlite3.Connection, learned: Learned, person_id: int, items: Sequ
         row = said[fragment.id]
         (position,) = db.execute(_POSITION, (fragment.scope_id, row.session_id)).fetchone()
         place = (row.chat_type, row.session_id, position)
-        _add(db, fragment, person_id, learned.namespace, place)
+        add_fragment(db, fragment, person_id, learned.namespace, place)
     for item, terms in zip(items, learned.item_terms, strict=True):
         fragment = Fragment(scope_id=0, id=item.id, terms=terms)
-        _add(db, fragment, person_id, item.namespace, (item.chat_type, "", -1))
+        add_fragment(db, fragment, person_id, item.namespace, (item.chat_type, "", -1))
 
 
-def _add(
+def add_fragment(
     db: sqlite3.Connection, fragment: Fragment, person_id: int, namespace: str, place: tuple[str, str, int]
 ) -> None:
+    """Enter a fragment into the index, unless it is there; `place`: chat type, session, position. The caller commits."""
     if not fragment.terms:
         return
     length = sum(times for _, times in fragment.terms)

@@ -1,4 +1,4 @@
-"""Persons, and what they forget, on SQLite: the shared steps (`person_steps.py`) in a store's transactions."""
+"""Persons, what they forget and how they are joined, on SQLite: shared steps (`person_steps.py`) in a store's transactions."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from memory.stores.forgetting import StoredForgetting
-from memory.stores.person_steps import Dialect, Drop, Name, Step
+from memory.stores.links import StoredLinks
+from memory.stores.person_steps import Dialect, Drop, Name, Put, Step
 from memory.stores.persons import Run, StoredPersons
-from memory.stores.sqlite_derived import Transactions, drop_fragments
+from memory.stores.sqlite_derived import Transactions, add_fragment, drop_fragments
 from memory.stores.sqlite_rows import FACTS, MESSAGES, PROFILE, SUMMARIES
 
 Result = TypeVar("Result")
@@ -35,6 +36,11 @@ def sqlite_forgetting(*, read: Transactions, write: Transactions) -> StoredForge
     return StoredForgetting(_DIALECT, read=_runner(read), write=_runner(write))
 
 
+def sqlite_links(*, write: Transactions) -> StoredLinks:
+    """Return the links of a store that gives these transactions."""
+    return StoredLinks(_DIALECT, write=_runner(write))
+
+
 def _runner(transactions: Transactions) -> Run:
     async def run(step: Step[Result]) -> Result:
         return await transactions(lambda db: _run(db, step))
@@ -48,6 +54,10 @@ def _run(db: sqlite3.Connection, step: Step[Result]) -> Result:
         while True:
             if isinstance(asked, Drop):
                 drop_fragments(db, asked.fragments)
+                asked = step.send([])
+            elif isinstance(asked, Put):
+                place = (asked.chat_type, asked.session_id, asked.position)
+                add_fragment(db, asked.fragment, asked.person_id, asked.namespace, place)
                 asked = step.send([])
             elif isinstance(asked, Name):
                 asked = step.send([])

@@ -1,0 +1,123 @@
+"""The same person on several channels, in chat: `/link` shows a one-time code, `/link CODE` elsewhere uses it, `/unlink` takes
+the account out again. In private only: a code that was shown to a group is worth nothing any more.
+
+What recall finds follows in the background, some messages at a time (`Mover`), also after a restart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from gateway.live import Live
+from gateway.notices import notice
+from gateway.people import People
+from gateway.routing import Route
+from memory.base import Identity
+from memory.errors import StoreUnavailable
+from memory.ids import Ids
+from memory.links import CODE_CHARS, Linked, Links, digest_of, new_code
+
+logger = logging.getLogger(__name__)
+
+AT_ONCE = 50
+"""Messages that one transaction moves."""
+
+
+class Mover:
+    """Moves what recall finds to whom it belongs since persons were joined or parted."""
+
+    def __init__(self, links: Links, *, look_s: float) -> None:
+        """`look_s`: how often the store is asked for what another instance left undone."""
+        self._links = links
+        self._look_s = look_s
+        self._wake = asyncio.Event()
+
+    def wake(self) -> None:
+        """Look now."""
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Work for as long as the gateway runs."""
+        while True:
+            self._wake.clear()
+            try:
+                while await self._links.move(limit=AT_ONCE):
+                    pass
+            except StoreUnavailable:
+                logger.warning("recall of joined persons put off: the store is away", exc_info=True)
+            try:
+                async with asyncio.timeout(self._look_s):
+                    await self._wake.wait()
+            except TimeoutError:
+                pass
+
+
+class Linking:
+    """Answers `/link` and `/unlink`. Each link made or undone is a line in the log, with ids only."""
+
+    def __init__(
+        self,
+        *,
+        links: Links,
+        people: People,
+        live: Live,
+        ids: Ids,
+        moving: Callable[[], None],
+        clock: Callable[[], int],
+    ) -> None:
+        """`moving` is told when there is something for the `Mover`; `clock` gives milliseconds since 1970, UTC."""
+        self._links = links
+        self._people = people
+        self._live = live
+        self._ids = ids
+        self._moving = moving
+        self._clock = clock
+
+    async def link(self, person_id: int, code: str, route: Route) -> str:
+        """Show a code, or use one."""
+        language, prefix = route.language, self._prefix(route)
+        if route.event.chat_type != "private":
+            if code:
+                await self._links.revoke(digest_of(code))
+            return notice("link_private", language, prefix=prefix)
+        if code:
+            return await self._use(person_id, code, route)
+        fresh = new_code()
+        if not await self._links.offer(person_id, digest_of(fresh), now_ms=self._clock()):
+            return notice("link_limited", language)
+        half = CODE_CHARS // 2
+        return notice("link_code", language, code=f"{fresh[:half]}-{fresh[half:]}", prefix=prefix)
+
+    async def _use(self, person_id: int, code: str, route: Route) -> str:
+        made = await self._links.link(person_id, digest_of(code), now_ms=self._clock())
+        if not isinstance(made, Linked):
+            logger.info("link refused", extra={"person": person_id, "reason": made})
+            return notice(f"link_{made}", route.language)
+        self._changed()
+        logger.info(
+            "persons linked",
+            extra={"link": made.link_id, "person": made.survivor_id, "absorbed": made.absorbed_id, "by": person_id},
+        )
+        return notice("link_done", route.language, prefix=self._prefix(route))
+
+    async def unlink(self, person_id: int, identity: Identity, route: Route) -> str:
+        """Take the account out of what it was joined to."""
+        language, prefix = route.language, self._prefix(route)
+        if route.event.chat_type != "private":
+            return notice("link_private", language, prefix=prefix)
+        parted = await self._links.unlink(identity, fresh_id=self._ids.next(), now_ms=self._clock())
+        if parted is None:
+            return notice("unlink_none", language)
+        self._changed()
+        logger.info("persons parted", extra={"person": person_id, "parted": parted.persons, "whole": parted.as_it_was})
+        return notice("unlink_done" if parted.as_it_was else "unlink_fresh", language)
+
+    def _changed(self) -> None:
+        self._people.forget()
+        self._moving()
+
+    def _prefix(self, route: Route) -> str:
+        made = self._live.made(route.event.channel)
+        return made.capabilities.command_prefix if made is not None else ""
