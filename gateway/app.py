@@ -105,6 +105,7 @@ class Storage:
 
     store: FullStore
     queues: Queues
+    warning: str | None = None  # what guards the store less than it might
 
 
 def sqlite_path(storage: str) -> Path | None:
@@ -130,6 +131,7 @@ async def open_storage(settings: Settings, *, ids: Ids) -> AsyncIterator[Storage
     async with AsyncExitStack() as stack:
         store: FullStore
         queues: Queues
+        warning = None
         if path is not None:
             make_folder(path.parent)
             stack.enter_context(StoreLock(path))
@@ -151,9 +153,10 @@ async def open_storage(settings: Settings, *, ids: Ids) -> AsyncIterator[Storage
             from gateway.inbox.postgres import PostgresInbox  # only who uses a database pays for its driver
             from memory.stores.postgres import PostgresStore
 
-            store = await stack.enter_async_context(
+            truth = await stack.enter_async_context(
                 PostgresStore(settings.storage, ids=ids, pool_size=database.pool, timeout_s=database.timeout_s)
             )
+            store, warning = truth, truth.warning
             queues = await stack.enter_async_context(
                 PostgresInbox(
                     settings.storage,
@@ -170,7 +173,7 @@ async def open_storage(settings: Settings, *, ids: Ids) -> AsyncIterator[Storage
             store = await stack.enter_async_context(
                 RedisCache(store, settings.redis, ttl_s=database.cache_s, timeout_s=database.cache_timeout_s)
             )
-        yield Storage(store=store, queues=queues)
+        yield Storage(store=store, queues=queues, warning=warning)
 
 
 @asynccontextmanager
@@ -438,6 +441,7 @@ async def run(
             live=live,
             timeout_s=settings.database.timeout_s,
             embedder=(lambda: None) if embedding is None else lambda: embedding.problem,
+            store_warning=storage.warning,
         )
         retention = Retention(
             inbox=queues, store=store, metrics=metrics, settings=lambda: live.configuration.settings.retention

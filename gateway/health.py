@@ -36,8 +36,11 @@ class Health:
         live: Live,
         timeout_s: float,
         embedder: Callable[[], str | None] = lambda: None,
+        store_warning: str | None = None,
     ) -> None:
-        """`embedder` tells why recall is by words alone; nobody is kept away for that."""
+        """`embedder` tells why recall is by words alone, `store_warning` what guards the store less than it might; nobody is kept
+        away for that."""
+        self._store_warning = store_warning
         self._embedder = embedder
         self._store = store
         self._inbox = inbox
@@ -53,6 +56,8 @@ class Health:
         checks = {"store": store, "queue": queue}
         agents = {f"agent {name}": state for name, state in found.items()}
         channels, warnings = self._channels()
+        if self._store_warning is not None:
+            warnings["store"] = self._store_warning
         if (problem := self._embedder()) is not None:
             warnings["embedder"] = problem
         down = all(state != "ok" for state in agents.values())

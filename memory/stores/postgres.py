@@ -98,6 +98,14 @@ class PostgresStore:
     ) -> None:
         await self._database.__aexit__(kind, exc, trace)
 
+    @property
+    def warning(self) -> str | None:
+        """What takes the second wall away from what is known of people (`postgres_owner.py`); None: nothing."""
+        role = self._database.role_over_policies
+        if role is None:
+            return None
+        return f"role {role!r} is above row-level security; let the gateway come as a plain role that owns the database"
+
     async def open_scope(self, scope: Scope, *, now_ms: int, agent_change: AgentChange) -> ScopeRow:
         names = five(scope.columns())
         rows = await self._database.fetch(sql.FIND_SCOPE, names)

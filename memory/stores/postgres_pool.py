@@ -52,6 +52,9 @@ class Database:
         self._timeout_s = timeout_s
         self._read_only = read_only
         self._dsn = dsn
+        self.role_over_policies: str | None = (
+            None  # our role's name, if it is one that row-level security does not hold for
+        )
         self._settings: dict[str, Any] = {
             "autocommit": True,
             "prepare_threshold": 0,
@@ -78,6 +81,7 @@ class Database:
             async with await psycopg.AsyncConnection.connect(self._dsn, **self._settings) as connection:
                 await self._configure(connection)
                 async with within(self._timeout_s):
+                    self.role_over_policies = await _role_over_policies(connection)
                     applied = await _applied(connection)
                 if self._read_only:
                     _require_schema(applied)
@@ -202,6 +206,12 @@ def _translated() -> Iterator[None]:
             sqlstate=state,
             constraint=exc.diag.constraint_name or "",
         ) from None
+
+
+async def _role_over_policies(connection: Connection) -> str | None:
+    query = "SELECT current_user::text FROM pg_roles WHERE rolname = current_user AND (rolsuper OR rolbypassrls)"
+    row = await (await connection.execute(query)).fetchone()
+    return row[0] if row else None
 
 
 async def _applied(connection: Connection) -> int | None:

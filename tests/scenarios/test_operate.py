@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.scenarios.stage import Held, Stage, echo, stage
 from tests.scenarios.world import SECRET, Gateway, Hook, Prompt, Refusal, gateway, locked, model_server, write_config
-from tests.services import Postgres, running_postgres
+from tests.services import Postgres, as_admin, running_postgres
 
 BODY = """
 agents:
@@ -255,6 +255,21 @@ async def test_postgres_restarts_under_the_gateway(own_postgres: Postgres, tmp_p
     assert ["answered"] * 3 == [turn["status"] for turn in (*settled, third)]
     assert ["one", "two", "three"] == [message["content"] for message in model.prompts[-1] if message["role"] == "user"]
     assert 0 == code
+
+
+async def test_a_role_above_row_level_security_is_warned_of(postgres_url: str, tmp_path: Path) -> None:
+    """The second wall holds for plain roles only; the gateway works without it, and says so."""
+    told = {}
+    async with aiohttp.ClientSession() as session:
+        for url in (postgres_url, as_admin(postgres_url)):
+            config = write_config(tmp_path, "agents: {default: {kind: demo}}\ndefaults: {agent: default}", storage=url)
+            async with gateway(config) as running:
+                told[url] = await ready(session, running)
+
+    (status, plain), (status_above, above) = told.values()
+    assert (200, 200) == (status, status_above)
+    assert {} == plain.get("warnings", {})
+    assert "'postgres' is above row-level security" in above["warnings"]["store"]
 
 
 async def test_retention_runs_as_it_is_set(tmp_path: Path) -> None:
