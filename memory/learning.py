@@ -6,6 +6,7 @@ Whatever fails here never touches an answer. What was kept and what was refused,
 from __future__ import annotations
 
 import logging
+import re
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -55,7 +56,7 @@ async def learn(
         nothing = Learned(ledger=noted, person_id=None, namespace=learning.namespace, versions=versions)
         return await derived.settle(nothing)
     notes: tuple[str, ...] = ()
-    said = [row for row in material.messages if row.role == "user" and row.deleted_ms is None]
+    said = [_own_words(row) for row in material.messages if row.role == "user" and row.deleted_ms is None]
     found = _by_rules(said, material)
     if model is not None and wanted(said):
         try:
@@ -117,6 +118,14 @@ def message_terms_of(row: Message, person_id: int) -> tuple[tuple[int, int], ...
     """Return the terms by which a message is found by this person."""
     day = datetime.fromtimestamp(row.created_ms / 1000, UTC).date()
     return _keyed(message_terms(row.text, speaker=row.speaker_name, day=day), person_id)
+
+
+_QUOTED_LINE = re.compile(r"^[ \t]*[>＞].*$", re.M)
+
+
+def _own_words(row: Message) -> Message:
+    """Leave out what a message quotes: it is somebody else's word, whoever is asked about it."""
+    return msgspec.structs.replace(row, text=_QUOTED_LINE.sub("", row.text)) if _QUOTED_LINE.search(row.text) else row
 
 
 def _by_rules(said: Sequence[Message], material: Material) -> list[Candidate]:

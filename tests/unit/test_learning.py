@@ -167,6 +167,19 @@ async def test_refusals_stand_in_the_ledger_without_their_words(me: Learner) -> 
     assert b"11010519491231002X" not in msgspec.json.encode(ledger)
 
 
+@pytest.mark.parametrize("quoted", ["> I live in Rome", "＞我住在罗马, Rome", "Look:\n  > I live in Rome\n> since May"])
+async def test_what_is_quoted_is_not_the_speakers_word(me: Learner, quoted: str) -> None:
+    """hermes-agent#64340's kind: neither rules nor a model that takes it for his own can make it so; what he says beside it
+    counts."""
+    model = Model(change("city", "Rome"), change("drink", "tea"))
+
+    ledger = await me.learns(f"{quoted}\nI drink tea, do you agree?", model=model)
+
+    assert ([], ["drink=tea"]) == await me.known()
+    assert ("model", "out", "unsupported") in verdicts(ledger)
+    assert "Rome" not in model.asked[0][1]
+
+
 async def test_a_failed_model_is_asked_again_and_at_last_rules_alone_count(me: Learner) -> None:
     model = Model()
     model.changes = None
