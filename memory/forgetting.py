@@ -54,6 +54,16 @@ class Forgotten(msgspec.Struct, frozen=True, kw_only=True):
     withheld: int = 0
 
 
+class Worded(msgspec.Struct, frozen=True, kw_only=True):
+    """Other words for the row `id`: the row `fresh_id` takes its place with them; None: nothing does, another row says so
+    already. `text` is the sentence around the value; facts have none."""
+
+    id: int
+    fresh_id: int | None
+    value: str
+    text: str = ""
+
+
 class Forgetting(Protocol):
     """Forgetting on one database, beside its `memory.base.Store` (there as `forgetting`).
 
@@ -74,6 +84,19 @@ class Forgetting(Protocol):
     ) -> Forgotten:
         """End these rows of the person's and take their words away, and withhold the messages they came from, and those of
         `withhold` that are the person's, with what was learned of them meanwhile that says the same."""
+        ...
+
+    async def correct(
+        self,
+        person_id: int,
+        *,
+        items: Sequence[Worded],
+        facts: Sequence[Worded],
+        withhold: Sequence[Message],
+        now_ms: int,
+    ) -> Forgotten:
+        """Forget these rows as `forget` does, and put the corrected ones in their places, in the same transaction: entered at
+        `now_ms`, said in no message, otherwise as those were. A row that was not live has no successor."""
         ...
 
     async def forget_turn(self, scope_id: int, *, person_id: int, user: str, now_ms: int) -> Forgotten | None:

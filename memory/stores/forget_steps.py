@@ -7,9 +7,12 @@ from collections.abc import Collection, Iterable, Sequence
 import msgspec
 
 from memory.base import Fact, Message, ProfileItem
-from memory.forgetting import WAITING, Entry, Forgotten, Listing, Place, same_words
+from memory.derived import Fragment
+from memory.forgetting import WAITING, Entry, Forgotten, Listing, Place, Worded, same_words
 from memory.key import encode_part
-from memory.stores.person_steps import FAMILY, Ask, Dialect, Drop, Name, Rows, Step, Values
+from memory.learning import item_terms
+from memory.stores.person_steps import FAMILY, Ask, Dialect, Drop, Name, Put, Rows, Step, Values
+from memory.stores.rows import storable
 
 _item = msgspec.json.Decoder(ProfileItem, strict=False).decode
 _fact = msgspec.json.Decoder(Fact, strict=False).decode
@@ -82,6 +85,46 @@ def forget(
     sources |= {(row.scope_id, id_) for row in gone_facts for id_ in row.source_ids}
     withheld = yield from _withheld(sources | here)
     return Forgotten(items=tuple(gone_items), facts=tuple(gone_facts), withheld=withheld)
+
+
+def correct(
+    dialect: Dialect,
+    person_id: int,
+    *,
+    items: Sequence[Worded],
+    facts: Sequence[Worded],
+    withhold: Sequence[Message],
+    now_ms: int,
+) -> Step[Forgotten]:
+    """Do what `Forgetting.correct` promises."""
+    item_ids, fact_ids = [row.id for row in items], [row.id for row in facts]
+    gone = yield from forget(dialect, person_id, items=item_ids, facts=fact_ids, withhold=withhold, now_ms=now_ms)
+    old_items, live_facts = {row.id: row for row in gone.items}, {row.id for row in gone.facts}
+    for words in items:
+        if words.id in old_items and words.fresh_id is not None:
+            yield from _item_anew(dialect, old_items[words.id], words, words.fresh_id, now_ms=now_ms)
+    for words in facts:
+        if words.id in live_facts and words.fresh_id is not None:
+            sql = f"""INSERT INTO facts (id, scope_id, session_id, person_id, speaker_name, slot, value, source_ids, status,
+                created_ms, expires_ms)
+              SELECT :fresh, scope_id, session_id, person_id, speaker_name, slot, :value, {dialect.no_ids}, 'active', :now,
+                expires_ms FROM facts WHERE id = :id AND person_id = :person"""
+            of: Values = {"id": words.id, "person": person_id, "fresh": words.fresh_id, "now": now_ms}
+            yield Ask(sql, of | {"value": storable(words.value)})
+    return gone
+
+
+def _item_anew(dialect: Dialect, old: ProfileItem, words: Worded, fresh_id: int, *, now_ms: int) -> Step[None]:
+    value, text, person_id = storable(words.value), storable(words.text), old.person_id
+    sql = f"""INSERT INTO profile_items (id, person_id, namespace, kind, slot, text, pinned, chat_type, source_ids, status,
+        valid_from_ms, valid_to_ms, scope_id, value)
+      SELECT :fresh, person_id, namespace, kind, slot, :text, pinned, chat_type, {dialect.no_ids}, 'active', :now, NULL, 0,
+        :value FROM profile_items WHERE id = :id AND person_id = :person"""
+    of: Values = {"id": old.id, "person": person_id, "fresh": fresh_id, "now": now_ms, "text": text, "value": value}
+    yield Ask(sql, of)
+    made = msgspec.structs.replace(old, id=fresh_id, value=value, text=text)
+    fragment = Fragment(scope_id=0, id=fresh_id, terms=item_terms(made, person_id))
+    yield Put(fragment, person_id, old.namespace, old.chat_type, "", -1)
 
 
 def _from(scope_id: int, source_ids: Iterable[int], said: Collection[tuple[int, int]]) -> bool:

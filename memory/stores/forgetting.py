@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from memory.base import Message
-from memory.forgetting import Forgotten, Listing, Place
+from memory.forgetting import Forgotten, Listing, Place, Worded
 from memory.stores import forget_steps as steps
 from memory.stores.person_steps import Dialect, recalled
 from memory.stores.persons import Run
@@ -36,6 +36,19 @@ class StoredForgetting:
     ) -> Forgotten:
         return await self._write(
             steps.forget(self._dialect, person_id, items=items, facts=facts, withhold=withhold, now_ms=now_ms)
+        )
+
+    async def correct(
+        self,
+        person_id: int,
+        *,
+        items: Sequence[Worded],
+        facts: Sequence[Worded],
+        withhold: Sequence[Message],
+        now_ms: int,
+    ) -> Forgotten:
+        return await self._write(
+            steps.correct(self._dialect, person_id, items=items, facts=facts, withhold=withhold, now_ms=now_ms)
         )
 
     async def forget_turn(self, scope_id: int, *, person_id: int, user: str, now_ms: int) -> Forgotten | None:

@@ -76,6 +76,7 @@ class Dialect:
     fact: str
     summary: str
     no_steps: str  # the column of a message without steps
+    no_ids: str  # the column of a row that comes from no message
     lock: str  # follows a SELECT whose rows are to stay as they are
     touch: str | None  # tells caches that a scope has changed
 

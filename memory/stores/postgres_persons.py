@@ -24,6 +24,7 @@ _DIALECT = Dialect(
     fact="to_json(f)",
     summary="to_json(s)",
     no_steps="'[]'",
+    no_ids="'{}'",
     lock=" FOR UPDATE",  # what is being learned or summarised from them has to stand before it is looked for
     touch="UPDATE scopes SET generation = generation + 1 WHERE id = :scope",
 )

@@ -21,6 +21,7 @@ _DIALECT = Dialect(
     fact=FACTS.select,
     summary=SUMMARIES.select,
     no_steps="NULL",
+    no_ids="NULL",
     lock="",
     touch=None,
 )

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from memory.base import Message
 from memory.derived import Covered, Fragment, FullStore
-from memory.forgetting import Entry, Listing, Place
+from memory.forgetting import Entry, Listing, Place, Worded
+from memory.learning import item_terms
 from tests.contracts.derived import answered, due, learned, live, person
 from tests.contracts.store import (
     HOUR,
@@ -132,6 +135,65 @@ class ForgetContract:
         material = await store.derived.material(ledger(1, scope.id, person_id=me), namespace="shared")
         assert ["", "reply to tea"] == texts(material.messages)
         assert () == await store.forgetting.waiting(me)
+
+
+class CorrectContract:
+    """Other words for what is known: the old ones go as if forgotten, the new ones stand in their place."""
+
+    async def test_the_new_words_take_the_place_of_the_old(self, store: FullStore) -> None:
+        """Item and fact live on as they were, with new ids, from no message, and recall finds the item by its new words
+        (B10, B24); the message they came from is not learned from again."""
+        me, scope = await person(store), await opened(store)
+        await known(store, turn := await answered(store, scope.id, 1, "tea", person_id=me), me, "tea")
+        ((was,), (told,)) = await store.derived.known(me, now_ms=NOW)
+        items = (Worded(id=was.id, fresh_id=2**61, value="茶🍵\x00", text="likes 茶🍵"),)
+        facts = (Worded(id=told.id, fresh_id=2**62, value="茶🍵"),)
+
+        gone = await store.forgetting.correct(me, items=items, facts=facts, withhold=(), now_ms=NOW + 1)
+
+        assert (["tea"], ["tea"], 1) == (
+            [row.value for row in gone.items],
+            [row.value for row in gone.facts],
+            gone.withheld,
+        )
+        anew = {"source_ids": (), "value": "茶🍵"}
+        item_now = msgspec.structs.replace(was, **(anew | {"id": 2**61, "value": "茶🍵\ufffd"}), text="likes 茶🍵")
+        item_now = msgspec.structs.replace(item_now, scope_id=0, valid_from_ms=NOW + 1)
+        fact_now = msgspec.structs.replace(told, id=2**62, created_ms=NOW + 1, **anew)
+        assert ((item_now,), (fact_now,)) == await store.derived.known(me, now_ms=NOW + 1)
+        assert (item_now,) == await store.derived.items(owner(scope.id, person_id=me), [was.id, 2**61])
+        wanted = tuple(term for term, _ in item_terms(item_now, me))
+        found = await store.load(wish(scope.id, terms=(*wanted, 9), person_id=me))
+        assert {(0, 2**61)} == {(hit.scope_id, hit.id) for hit in found.hits}
+        material = await store.derived.material(ledger(1, scope.id, person_id=me), namespace="shared")
+        assert "" == material.messages[0].text
+        assert turn[0].id == material.messages[0].id
+
+    async def test_only_live_rows_of_the_persons_have_a_successor(self, store: FullStore) -> None:
+        """Others' rows stay, gone ones stay gone, and a row that another one doubles simply goes."""
+        me, you = await person(store), await person(store, "u2")
+        scope = await opened(store)
+        await known(store, await answered(store, scope.id, 1, "tea", person_id=me), me, "tea", "rye")
+        items, facts = await ids(store, me)
+
+        def words(number: int, *, fresh: int | None) -> dict[str, Any]:
+            one = {"fresh_id": fresh, "value": "x", "text": "likes x"}
+            return {
+                "items": (Worded(id=items[number], **one),),
+                "facts": (Worded(id=facts[number], **one),),
+                "withhold": (),
+                "now_ms": NOW,
+            }
+
+        others = await store.forgetting.correct(you, **words(0, fresh=2**61))
+        assert ((), ()) == (others.items, others.facts)
+        assert (["likes tea", "likes rye"], ["like=tea", "like=rye"]) == await live(store, me)
+
+        await store.forgetting.correct(me, **words(0, fresh=None))
+        assert (["likes rye"], ["like=rye"]) == await live(store, me)
+        await store.forgetting.correct(me, **words(0, fresh=2**61))
+        assert (["likes rye"], ["like=rye"]) == await live(store, me)
+        assert ([], []) == await live(store, you)
 
 
 class ForgetTurnContract:

@@ -8,7 +8,13 @@ import pytest
 
 from memory.derived import FullStore
 from tests.contracts.columns import COLUMNS
-from tests.contracts.forgetting import ForgetAllContract, ForgetContract, ForgetTurnContract, ListingContract
+from tests.contracts.forgetting import (
+    CorrectContract,
+    ForgetAllContract,
+    ForgetContract,
+    ForgetTurnContract,
+    ListingContract,
+)
 
 
 @pytest.fixture(params=COLUMNS)
@@ -19,6 +25,10 @@ async def store(request: pytest.FixtureRequest) -> AsyncIterator[FullStore]:
 
 class TestForgetting(ForgetContract):
     """Single rows."""
+
+
+class TestCorrecting(CorrectContract):
+    """Other words."""
 
 
 class TestForgettingTurns(ForgetTurnContract):
