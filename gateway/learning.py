@@ -57,6 +57,9 @@ class Learner:
         self._noted = learned
         self._wake = asyncio.Event()
         self._running = 0
+        self._failing: set[str] = (
+            set()
+        )  # agents whose model failed at every try: asked once a turn until it answers again
 
     def wake(self) -> None:
         """Look at the queue: a reply was stored, or a message changed."""
@@ -120,8 +123,9 @@ class Learner:
             await self._release(scope_id)
             self._wake.set()
 
-    async def _learned(self, due: Due, room: RoomSettings, model: SmallModel | None) -> bool:
-        """Return whether the turn is done with."""
+    async def _learned(self, due: Due, room: RoomSettings, model: AgentModel | None) -> bool:
+        """Return whether the turn is done with. The tries of a model that is away are one turn's, not each one's: they would
+        hold up those behind it for longer than people take to write them."""
         ledger, facts = due.ledger, room.memory.facts
         learning = Learning(
             namespace=self._namespace(ledger),
@@ -129,16 +133,22 @@ class Learner:
             emails=facts.emails,
             enabled=facts.enabled and ledger.agent in self._live.configuration.settings.agents,
         )
+        name = "" if model is None else model.name
+        last_try = due.tries + 1 >= self._settings.tries or name in self._failing
         try:
-            done = await learn(self._derived, ledger, learning, model, last_try=due.tries + 1 >= self._settings.tries)
+            outcome = await learn(self._derived, ledger, learning, model, last_try=last_try)
         except ModelFailed as failed:
             logger.warning("memory's model failed", extra={"turn": ledger.turn_id, "reason": str(failed)})
             await self._put_off(due)
             return False
-        self._metrics.learning_ended(work="turn", outcome="done" if done else "stale")
-        if done:
+        if outcome.model == "failed":
+            self._failing.add(name)
+        elif outcome.model == "answered":
+            self._failing.discard(name)
+        self._metrics.learning_ended(work="turn", outcome="done" if outcome.settled else "stale")
+        if outcome.settled:
             self._noted()
-        return done
+        return outcome.settled
 
     async def _summarised(self, ledger: Ledger, room: RoomSettings, model: SmallModel) -> None:
         memory = room.memory
@@ -196,7 +206,7 @@ class Learner:
         except Exception:  # its lease ends
             logger.warning("a scope could not be given back", exc_info=True, extra={"scope": scope_id})
 
-    def _model(self, ledger: Ledger, room: RoomSettings) -> SmallModel | None:
+    def _model(self, ledger: Ledger, room: RoomSettings) -> AgentModel | None:
         name = model_name(room, ledger.agent, self._live.agents())
         if name is None:
             return None

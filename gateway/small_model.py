@@ -40,7 +40,7 @@ class AgentModel:
     """One agent as a small model; each question may take `timeout_s`."""
 
     def __init__(self, name: str, *, live: Live, metrics: Metrics, timeout_s: float) -> None:
-        self._name = name
+        self.name = name
         self._live = live
         self._metrics = metrics
         self._timeout_s = timeout_s
@@ -58,13 +58,13 @@ class AgentModel:
         try:
             text, done = await self._asked(context)
         except KeyError:
-            raise ModelFailed(f"agent {self._name!r} is not configured any more") from None
+            raise ModelFailed(f"agent {self.name!r} is not configured any more") from None
         except AgentFault as fault:
-            self._metrics.agent_failed(agent=self._name, code=fault.code)
-            raise ModelFailed(f"agent {self._name!r} failed ({fault.code})") from fault
+            self._metrics.agent_failed(agent=self.name, code=fault.code)
+            raise ModelFailed(f"agent {self.name!r} failed ({fault.code})") from fault
         if done is None or done.finish != "stop" or not text.strip():
             finish = done.finish if done else "none"
-            raise ModelFailed(f"agent {self._name!r} gave no whole answer (finish {finish!r})")
+            raise ModelFailed(f"agent {self.name!r} gave no whole answer (finish {finish!r})")
         return text
 
     async def _asked(self, context: Context) -> tuple[str, Done | None]:
@@ -72,7 +72,7 @@ class AgentModel:
         pieces: list[str] = []
         done: Done | None = None
         async with (
-            self._live.agent(self._name) as made,
+            self._live.agent(self.name) as made,
             aclosing(made.agent.answer(context, caller=_NOBODY, deadline=deadline)) as events,
         ):
             async for event in events:
@@ -82,5 +82,5 @@ class AgentModel:
                     case Done():
                         done = event
         if done is not None and done.usage is not None:
-            self._metrics.memory_tokens(agent=self._name, prompt=done.usage.prompt, completion=done.usage.completion)
+            self._metrics.memory_tokens(agent=self.name, prompt=done.usage.prompt, completion=done.usage.completion)
         return "".join(pieces), done

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Literal
 
 import msgspec
 
@@ -42,10 +43,17 @@ class Learning(msgspec.Struct, frozen=True, kw_only=True):
     enabled: bool = True  # False: nothing is learned in this place
 
 
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """How learning from a turn went. Not `settled`: the turn changed meanwhile, or somebody else did it; claim again."""
+
+    settled: bool
+    model: Literal["not asked", "answered", "failed"] = "not asked"
+
+
 async def learn(
     derived: Derived, ledger: Ledger, learning: Learning, model: SmallModel | None, *, last_try: bool
-) -> bool:
-    """Learn from the ledger's turn and store it. False: the turn changed meanwhile, or somebody else did it; claim again.
+) -> Outcome:
+    """Learn from the ledger's turn and store it.
 
     Raises `ModelFailed` when the model failed, unless this is the `last_try`: then rules alone count, and the ledger says so.
     """
@@ -54,22 +62,24 @@ async def learn(
     if material.person_id is None or not learning.enabled:
         noted = msgspec.structs.replace(ledger, notes=_noted(ledger, OFF if material.person_id else NO_PERSON))
         nothing = Learned(ledger=noted, person_id=None, namespace=learning.namespace, versions=versions)
-        return await derived.settle(nothing)
+        return Outcome(settled=await derived.settle(nothing))
     notes: tuple[str, ...] = ()
+    answered: Literal["not asked", "answered", "failed"] = "not asked"
     said = [_own_words(row) for row in material.messages if row.role == "user" and row.deleted_ms is None]
     found = _by_rules(said, material)
     if model is not None and wanted(said):
         try:
             found += await _by_model(said, material, model)
+            answered = "answered"
         except ModelFailed:
             if not last_try:
                 raise
-            notes = (MODEL_FAILED,)
+            notes, answered = (MODEL_FAILED,), "failed"
     believed, refused = _weighed(found, said, material.person_id, emails=learning.emails)
     rules = Rules(namespace=learning.namespace, facts_ttl_ms=learning.facts_ttl_ms, language=ledger.frame.language)
     merged = merge(believed, material, ledger, rules)
     noted = msgspec.structs.replace(ledger, learned=_entries(merged, refused, said), notes=_noted(ledger, *notes))
-    return await derived.settle(
+    settled = await derived.settle(
         Learned(
             ledger=noted,
             person_id=material.person_id,
@@ -86,6 +96,7 @@ async def learn(
             item_terms=tuple(item_terms(item, material.person_id) for item in merged.items),
         )
     )
+    return Outcome(settled=settled, model=answered)
 
 
 async def give_up(derived: Derived, ledger: Ledger) -> None:

@@ -288,6 +288,25 @@ async def test_memory_that_fails_neither_delays_nor_breaks_an_answer(world: Stag
     assert [f"- order: 77{number}" for number in range(6)] == [await person.facts() for person in people]
 
 
+async def test_a_model_that_stays_away_holds_up_nothing(world: Stage) -> None:
+    """A31, B44: its tries are the first turn's; those behind it are learned from by rules after one each, so that facts don't
+    fall behind the talk; once it answers again, it is heard again."""
+    ann, bob = Person(world, "hook"), Person(world, "hook")
+    world.model.notes = lambda _: "I'd rather chat."
+    for number in range(4):
+        await ann.says(f"My order number is 77{number}.")
+    asked = len(world.model.asked_by_memory)
+    world.model.notes = lambda prompt: notes_of({"cocoa": (("set", "drink", "cocoa"),)}, prompt)
+    await bob.says("Bring me the cocoa")
+    world.model.notes = lambda _: "No."
+    await ann.says("My order number is 774.")
+
+    assert 3 + 1 + 1 + 1 == asked
+    assert asked + 1 + 3 == len(world.model.asked_by_memory)
+    assert "drink: cocoa" in await bob.facts()
+    assert "order: 774" in await ann.facts()
+
+
 @pytest.mark.parametrize("table", ["summaries", "facts", "profile_items", "fragments"])
 async def test_a_part_of_memory_that_is_gone_costs_that_part(world: Stage, table: str) -> None:
     """A28, A30, A31: its table is away for a while; the answer comes with the window, the rest of memory and a note of what

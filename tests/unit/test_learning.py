@@ -15,7 +15,7 @@ from memory.base import Identity, Ledger, ProfileItem
 from memory.derived import FullStore
 from memory.errors import ModelFailed
 from memory.ids import Ids
-from memory.learning import GIVEN_UP, MODEL_FAILED, NO_PERSON, OFF, Learning, give_up, item_terms, learn
+from memory.learning import GIVEN_UP, MODEL_FAILED, NO_PERSON, OFF, Learning, Outcome, give_up, item_terms, learn
 from memory.models import SmallModel
 from memory.service import Memory
 from memory.stores.sqlite import SqliteStore
@@ -73,7 +73,8 @@ class Learner:
     ) -> Ledger:
         """Have a turn, learn from it, and return its ledger as it is then."""
         ledger = await self.turn(*texts, **fields)
-        assert await learn(self.store.derived, ledger, learning or Learning(), model, last_try=last_try)
+        outcome = await learn(self.store.derived, ledger, learning or Learning(), model, last_try=last_try)
+        assert outcome.settled
         stored = await self.store.ledger(ledger.turn_id)
         assert stored is not None
         return stored
@@ -188,7 +189,9 @@ async def test_a_failed_model_is_asked_again_and_at_last_rules_alone_count(me: L
         await learn(me.store.derived, ledger, Learning(), model, last_try=False)
     before = await me.known()
 
-    assert await learn(me.store.derived, ledger, Learning(), model, last_try=True)
+    assert Outcome(settled=True, model="failed") == await learn(
+        me.store.derived, ledger, Learning(), model, last_try=True
+    )
     assert (([], []), ([], ["order=8821"])) == (before, await me.known())
     stored = await me.store.ledger(ledger.turn_id)
     assert stored is not None
@@ -218,10 +221,11 @@ async def test_an_edit_while_the_model_thinks_stops_it_and_brings_it_again(me: L
         await me.talk.memory.edit(scope(), message_id, by=key_of(), text="I drink cocoa")
 
     model.during = edited
-    assert not await learn(me.store.derived, ledger, Learning(), model, last_try=False)
+    stale = await learn(me.store.derived, ledger, Learning(), model, last_try=False)
     model.during, model.changes = None, [change("drink", "cocoa")]
-    assert await learn(me.store.derived, await me.claimed(), Learning(), model, last_try=False)
+    anew = await learn(me.store.derived, await me.claimed(), Learning(), model, last_try=False)
 
+    assert (Outcome(settled=False, model="answered"), Outcome(settled=True, model="answered")) == (stale, anew)
     assert ([], ["drink=cocoa"]) == await me.known()
 
 
@@ -233,11 +237,11 @@ async def test_edits_and_deletions_wake_whoever_learns(me: Learner) -> None:
 
     await me.talk.memory.edit(scope(), message_id, by=key_of(), text="I like cider.")
     edited = list(me.due), await me.known()
-    assert await learn(me.store.derived, await me.claimed(), Learning(), None, last_try=False)
+    assert Outcome(settled=True) == await learn(me.store.derived, await me.claimed(), Learning(), None, last_try=False)
     anew = await me.known()
     await me.talk.memory.delete(scope(), message_id, by=key_of())
     deleted = list(me.due), await me.known()
-    assert await learn(me.store.derived, await me.claimed(), Learning(), None, last_try=False)
+    assert Outcome(settled=True) == await learn(me.store.derived, await me.claimed(), Learning(), None, last_try=False)
     assert not await me.talk.memory.edit(scope(), "unknown", by=key_of(), text="x")
 
     assert (["due"], ([], [])) == edited
@@ -254,7 +258,7 @@ async def test_learned_again_nothing_comes_twice(me: Learner) -> None:
     await me.talk.memory.edit(
         scope(), f"p{ledger.turn_id}", by=key_of(), text="I like tea. My order number is 8821. I want a refund!"
     )
-    assert await learn(me.store.derived, await me.claimed(), Learning(), None, last_try=False)
+    assert Outcome(settled=True) == await learn(me.store.derived, await me.claimed(), Learning(), None, last_try=False)
 
     assert once == await me.known()
 
