@@ -223,7 +223,7 @@ def _undone(dialect: Dialect, link_id: int, *, now_ms: int) -> Step[list[int]]:
     yield Name([holder, absorbed])
     of: Values = {"link": link_id, "holder": holder, "absorbed": absorbed}
     yield Ask("UPDATE persons SET linked_to = NULL WHERE id = :absorbed", {"absorbed": absorbed})
-    yield Ask("UPDATE links SET undone_ms = :now, moving = 1 WHERE id = :link", {"now": now_ms, "link": link_id})
+    yield Ask("UPDATE links SET undone_ms = :now, moving = 2 WHERE id = :link", {"now": now_ms, "link": link_id})
     accounts = "SELECT kind, tenant, account FROM link_accounts WHERE link_id = :link"
     sql = f"""UPDATE identities SET person_id = :absorbed
       WHERE person_id = :holder AND (kind, tenant, account) IN ({accounts})"""
@@ -237,23 +237,46 @@ def _undone(dialect: Dialect, link_id: int, *, now_ms: int) -> Step[list[int]]:
     yield Ask(sql, of)
     yield Ask("DELETE FROM link_moves WHERE link_id = :link", {"link": link_id})
     yield from _indexed(dialect, holder, absorbed)
+    yield from _hidden(holder, absorbed)
     return [absorbed]
+
+
+def _hidden(holder: int, absorbed: int) -> Step[None]:
+    """Let the holder find nothing more of what the absorbed person said, at once: until it is moved (`moved`) nobody does."""
+    theirs = (
+        f"person_id = :holder AND (scope_id, id) IN (SELECT scope_id, id FROM messages WHERE person_id IN {FAMILY})"
+    )
+    of: Values = {"holder": holder, "person": absorbed}
+    sql = f"SELECT namespace, count(*), sum(length) FROM fragments WHERE {theirs} GROUP BY namespace"
+    for namespace, count, length in (yield Ask(sql, of)):
+        for person_id, sign in ((holder, -1), (absorbed, 1)):
+            sql = """INSERT INTO corpora AS c (person_id, namespace, fragments, length, generation)
+              VALUES (:person, :namespace, :count, :length, 1) ON CONFLICT (person_id, namespace) DO UPDATE
+              SET fragments = c.fragments + excluded.fragments, length = c.length + excluded.length,
+                generation = c.generation + 1"""
+            yield Ask(
+                sql, {"person": person_id, "namespace": namespace, "count": sign * count, "length": sign * length}
+            )
+    yield Ask(f"UPDATE fragments SET person_id = :person WHERE {theirs}", of)
 
 
 # --- what recall finds ---
 
 
-def moving() -> Step[int | None]:
-    """Return the oldest link after which something may be left to move."""
-    rows = yield Ask("SELECT id FROM links WHERE moving = 1 ORDER BY id LIMIT 1", {})
-    return rows[0][0] if rows else None
+def moving() -> Step[tuple[int, int] | None]:
+    """Return the oldest link after which something may be left to move, and since what: 1 the link, 2 its end."""
+    rows = yield Ask("SELECT id, moving FROM links WHERE moving > 0 ORDER BY id LIMIT 1", {})
+    return (rows[0][0], rows[0][1]) if rows else None
 
 
-def moved(dialect: Dialect, link_id: int, *, after: tuple[int, int], limit: int) -> Step[tuple[int, int] | None]:
+def moved(
+    dialect: Dialect, link: tuple[int, int], *, after: tuple[int, int], limit: int
+) -> Step[tuple[int, int] | None]:
     """Index some messages behind `after` (scope_id, id) for whom they belong to now; return the last one. None: all are."""
-    rows = yield Ask("SELECT absorbed_id, survivor_id FROM links WHERE id = :link", {"link": link_id})
+    since: Values = {"link": link[0], "since": link[1]}
+    rows = yield Ask("SELECT absorbed_id, survivor_id FROM links WHERE id = :link AND moving = :since", since)
     if not rows:
-        return None
+        return None  # it was undone meanwhile: that begins anew
     absorbed, survivor = rows[0]
     owner = yield from _root(absorbed)
     family = [row[0] for row in (yield Ask(f"SELECT id FROM persons WHERE id IN {FAMILY}", {"person": absorbed}))]
@@ -263,12 +286,12 @@ def moved(dialect: Dialect, link_id: int, *, after: tuple[int, int], limit: int)
     if owner is not None:
         sql = f"""SELECT f.scope_id, f.id, f.namespace, f.chat_type, f.session_id, f.position
           FROM fragments AS f JOIN messages AS m ON m.scope_id = f.scope_id AND m.id = f.id
-          WHERE m.person_id IN {FAMILY} AND f.person_id <> :owner AND (f.scope_id, f.id) > (:scope, :id)
+          WHERE m.person_id IN {FAMILY} AND (f.scope_id, f.id) > (:scope, :id)
           ORDER BY f.scope_id, f.id LIMIT :limit"""
-        of: Values = {"person": absorbed, "owner": owner, "scope": after[0], "id": after[1], "limit": limit}
+        of: Values = {"person": absorbed, "scope": after[0], "id": after[1], "limit": limit}
         found = yield Ask(sql, of)
     if not found or owner is None:
-        yield Ask("UPDATE links SET moving = 0 WHERE id = :link", {"link": link_id})
+        yield Ask("UPDATE links SET moving = 0 WHERE id = :link AND moving = :since", since)
         return None
     for scope_id, id_, namespace, chat_type, session_id, position in found:
         sql = f"SELECT {dialect.message} FROM messages AS m WHERE scope_id = :scope AND id = :id{dialect.lock}"

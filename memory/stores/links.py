@@ -16,7 +16,7 @@ class StoredLinks:
     def __init__(self, dialect: Dialect, *, write: Run) -> None:
         self._dialect = dialect
         self._write = write
-        self._at: tuple[int, tuple[int, int]] | None = None  # of which link, behind which message
+        self._at: tuple[tuple[int, int], tuple[int, int]] | None = None  # of which link, behind which message
 
     async def offer(self, person_id: int, digest: str, *, now_ms: int) -> bool:
         return await self._write(steps.offer(person_id, digest, now_ms=now_ms))
@@ -28,14 +28,13 @@ class StoredLinks:
         return await self._write(steps.link(self._dialect, person_id, digest, now_ms=now_ms))
 
     async def unlink(self, identity: Identity, *, fresh_id: int, now_ms: int) -> Parted | None:
-        self._at = None  # where a link was being moved, it is moved back
         return await self._write(steps.unlink(self._dialect, identity, fresh_id=fresh_id, now_ms=now_ms))
 
     async def move(self, *, limit: int) -> bool:
-        link_id = await self._write(steps.moving())
-        if link_id is None:
+        link = await self._write(steps.moving())
+        if link is None:
             return False
-        at = self._at[1] if self._at is not None and self._at[0] == link_id else (0, 0)
-        reached = await self._write(steps.moved(self._dialect, link_id, after=at, limit=limit))
-        self._at = None if reached is None else (link_id, reached)
+        at = self._at[1] if self._at is not None and self._at[0] == link else (0, 0)
+        reached = await self._write(steps.moved(self._dialect, link, after=at, limit=limit))
+        self._at = None if reached is None else (link, reached)
         return True

@@ -172,6 +172,7 @@ class LinkContract:
         await store.forgetting.forget(ann, items=gone[0], facts=gone[1], withhold=(), now_ms=NOW)
 
         parted = await store.links.unlink(account("bob"), fresh_id=FRESH, now_ms=NOW + UNDO_MS)
+        assert (0, 0) == await finds(store, ann, yours), "at once"
         await moved(store)
 
         assert Parted(persons=(bob,), as_it_was=True) == parted
@@ -180,6 +181,9 @@ class LinkContract:
         assert (["rye", "wine"], ["like=rye", "like=wine"]) == await live(store, ann)
         assert [(1, 1), (0, 0)] == [await finds(store, bob, turn) for turn in (yours, mine)]
         assert [(1, 1), (1, 1)] == [await finds(store, ann, turn) for turn in (mine, since)]
+        for person_id, fragments in ((ann, 4), (bob, 3)):
+            corpus = (await store.load(wish(mine[0].scope_id, terms=(1,), person_id=person_id))).corpus
+            assert fragments == corpus.fragments, "messages and live items"
         assert None is await store.links.unlink(account("bob"), fresh_id=FRESH, now_ms=NOW)
 
     async def test_the_account_that_others_were_joined_to_lets_them_go(self, store: FullStore) -> None:
@@ -307,6 +311,21 @@ class LinkContract:
         assert None is await store.links.unlink(account("bob"), fresh_id=FRESH, now_ms=NOW)
         assert not await store.links.move(limit=9)
         assert {ann, bob}.isdisjoint([await somebody(store, name) for name in ("ann", "bob")])
+
+    async def test_undone_while_it_is_being_moved(self, store: FullStore) -> None:
+        """Half of what recall finds had gone over, and another instance undoes the link: all of it comes back."""
+        ann, bob = await somebody(store, "ann"), await somebody(store, "bob")
+        turns = [await tells(store, bob, "bob", number, f"oolong{number}") for number in range(1, 5)]
+        await joined(store, ann, bob)
+        for _ in range(2):
+            assert await store.links.move(limit=1)
+        assert [(1, 1), (1, 1), (0, 1), (0, 1)] == [await finds(store, ann, turn) for turn in turns]
+
+        await store.links.unlink(account("bob"), fresh_id=FRESH, now_ms=NOW)
+        await moved(store)
+
+        assert [(0, 0)] * 4 == [await finds(store, ann, turn) for turn in turns]
+        assert [(1, 1)] * 4 == [await finds(store, bob, turn) for turn in turns]
 
     async def test_what_comes_late_under_the_former_person(self, store: FullStore) -> None:
         """An instance that has not heard yet stores it for the former person: it is the survivor's all the same."""

@@ -26,11 +26,11 @@ CREATE TABLE links (
   absorbed_id bigint NOT NULL,
   linked_ms bigint NOT NULL,
   undone_ms bigint,
-  moving integer NOT NULL -- 1: what recall finds is still being moved
+  moving integer NOT NULL -- what recall finds is still to be moved: 1 since the link, 2 since it was undone; 0: it is
 );
 CREATE INDEX links_survivor ON links (survivor_id);
 CREATE INDEX links_absorbed ON links (absorbed_id);
-CREATE INDEX links_moving ON links (id) WHERE moving = 1;
+CREATE INDEX links_moving ON links (id) WHERE moving > 0;
 
 CREATE TABLE link_accounts (
   link_id bigint NOT NULL REFERENCES links (id) ON DELETE CASCADE,

@@ -26,11 +26,11 @@ CREATE TABLE links (
   absorbed_id INTEGER NOT NULL,
   linked_ms INTEGER NOT NULL,
   undone_ms INTEGER,
-  moving INTEGER NOT NULL -- 1: what recall finds is still being moved
+  moving INTEGER NOT NULL -- what recall finds is still to be moved: 1 since the link, 2 since it was undone; 0: it is
 ) STRICT;
 CREATE INDEX links_survivor ON links (survivor_id);
 CREATE INDEX links_absorbed ON links (absorbed_id);
-CREATE INDEX links_moving ON links (id) WHERE moving = 1;
+CREATE INDEX links_moving ON links (id) WHERE moving > 0;
 
 CREATE TABLE link_accounts (
   link_id INTEGER NOT NULL REFERENCES links (id) ON DELETE CASCADE,
