@@ -20,6 +20,10 @@ from memory.folding import folded
 from memory.slots import Slot, slot_of
 
 _SERVICE_SLOTS = ("request", "product", "order")
+_OPPOSITES = {
+    "like": "dislike",
+    "dislike": "like",
+}  # constraints end by a retraction only: a contradiction is asked back
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,6 +124,7 @@ class _Merging:
         )
 
     def _set(self, candidate: Candidate, slot: Slot) -> str:
+        self._end_opposite(candidate)
         known_facts = [row for row in self._facts_now() if row.slot == slot.name]
         known_items = [row for row in self._items_now() if row.slot == slot.name]
         same = same_value if slot.single else _near
@@ -130,12 +135,23 @@ class _Merging:
             self._new_facts.append(self._fact(candidate, slot))
         if slot.life == "session":
             return f"fact_{slot.name}" if new_fact else "known_already"
-        new_item = not any(same(row.value or row.text, candidate.value) for row in known_items)
-        if new_item:
-            if slot.single:
-                self._end_items(known_items, "superseded")
-            self._new_items.append(self._item(slot, candidate.value, candidate.source_id))
-        return f"{'pinned' if slot.life == 'pinned' else 'profile'}_{slot.name}" if new_item else "known_already"
+        shown_here = self._said[candidate.source_id].chat_type
+        equal = [row for row in known_items if same(row.value or row.text, candidate.value)]
+        if any(row.chat_type in ("group", shown_here) for row in equal):
+            return "known_already"
+        if slot.single or slot.life == "lasting":
+            # What was said in private alone, and now to a group too, is one item that the group may see.
+            self._end_items(known_items if slot.single else equal, "superseded")
+        self._new_items.append(self._item(slot, candidate.value, candidate.source_id))
+        return f"{'pinned' if slot.life == 'pinned' else 'profile'}_{slot.name}"
+
+    def _end_opposite(self, candidate: Candidate) -> None:
+        """Who now dislikes what he liked likes it no more: the latest word counts (B47)."""
+        opposite = _OPPOSITES.get(candidate.slot)
+        facts = [row for row in self._facts_now() if row.slot == opposite and _near(row.value, candidate.value)]
+        items = [row for row in self._items_now() if row.slot == opposite and _near(row.value, candidate.value)]
+        self._end_facts(facts, "superseded")
+        self._end_items(items, "superseded")
 
     def _retract(self, candidate: Candidate, slot: Slot, believed: Sequence[Candidate]) -> str:
         facts = [row for row in self._facts_now() if row.slot == slot.name]

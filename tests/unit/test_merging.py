@@ -32,10 +32,18 @@ def fact(slot: str, value: str, id_: int, *, sources: tuple[int, ...] = (1,)) ->
     )  # fmt: skip
 
 
-def item(slot: str, value: str, id_: int, *, sources: tuple[int, ...] = (1,), scope_id: int = SCOPE) -> ProfileItem:
+def item(
+    slot: str,
+    value: str,
+    id_: int,
+    *,
+    sources: tuple[int, ...] = (1,),
+    scope_id: int = SCOPE,
+    chat_type: str = "private",
+) -> ProfileItem:
     return ProfileItem(
         id=id_, person_id=ANN, namespace="shared", kind=SLOTS[slot].kind, slot=slot, text=f"…{value}", pinned=False,
-        chat_type="private", source_ids=sources, status="active", valid_from_ms=NOW, valid_to_ms=None,
+        chat_type=chat_type, source_ids=sources, status="active", valid_from_ms=NOW, valid_to_ms=None,
         scope_id=scope_id, value=value,
     )  # fmt: skip
 
@@ -168,6 +176,45 @@ def test_what_differs_by_a_sign_that_counts_is_no_duplicate(one: str, other: str
 def test_sameness_is_symmetric_and_each_value_is_itself(one: str, other: str) -> None:
     assert same_value(one, one)
     assert same_value(one, other) == same_value(other, one)
+
+
+@pytest.mark.parametrize(
+    ("before", "now"), [("like", "dislike"), ("dislike", "like"), ("diet", "eats"), ("eats", "diet")]
+)
+def test_b47_who_changes_his_mind_is_not_known_by_both(before: str, now: str) -> None:
+    """B47, mem0ai/mem0#5867: the latest wins; only the same thing's opposite ends."""
+    known = (item(before, "Coffee", 21), item(before, "tea", 22))
+
+    result = merged(sets(now, "coffee"), facts=(fact(before, "coffee", 11),), items=known)
+
+    assert ((11,), (21,)) == (result.superseded_facts, result.superseded_items)
+    assert ["coffee"] == [row.value for row in result.items]
+
+
+def test_a_constraint_does_not_end_by_its_opposite() -> None:
+    """D16: that is asked back, and taken back in words."""
+    result = merged(sets("eats", "pork"), items=(item("diet", "pork", 21),))
+
+    assert ((), ["eats pork"]) == (result.superseded_items, items(result))
+
+
+def test_said_to_a_group_too_it_may_be_shown_there() -> None:
+    """What was known from private talk alone becomes the group's to see once it is said there, and stands once."""
+    group = (said(chat_type="group"),)
+
+    result = merged(sets("like", "tea"), items=(item("like", "tea", 21),), messages=group)
+    again = merged(sets("like", "tea"), items=(item("like", "tea", 21, chat_type="group"),), messages=group)
+    private = merged(sets("like", "tea"), items=(item("like", "tea", 21, chat_type="group"),))
+
+    assert ((21,), ["group"]) == (result.superseded_items, [row.chat_type for row in result.items])
+    assert ([], []) == (items(again), items(private))
+
+
+def test_a_constraint_told_to_a_group_does_not_hang_on_that_message_alone() -> None:
+    """D16: deleting what was said in the group must not take along what was said in private."""
+    result = merged(sets("allergy", "nuts"), items=(item("allergy", "nuts", 21),), messages=(said(chat_type="group"),))
+
+    assert ((), ["allergic to nuts"]) == (result.superseded_items, items(result))
 
 
 def test_of_one_turn_the_last_word_counts() -> None:
