@@ -178,9 +178,7 @@ def test_sameness_is_symmetric_and_each_value_is_itself(one: str, other: str) ->
     assert same_value(one, other) == same_value(other, one)
 
 
-@pytest.mark.parametrize(
-    ("before", "now"), [("like", "dislike"), ("dislike", "like"), ("diet", "eats"), ("eats", "diet")]
-)
+@pytest.mark.parametrize(("before", "now"), [("like", "dislike"), ("dislike", "like")])
 def test_b47_who_changes_his_mind_is_not_known_by_both(before: str, now: str) -> None:
     """B47, mem0ai/mem0#5867: the latest wins; only the same thing's opposite ends."""
     known = (item(before, "Coffee", 21), item(before, "tea", 22))
