@@ -197,6 +197,54 @@ class Explains(Protocol):
         ...
 
 
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is remembered of a person, as it may be shown to them.
+
+    `kind`: always minded, lasting, or of a running session only. `text` is a sentence, `value` what of it can be corrected.
+    `said_ms` is when it was said last, `channel` and `room` where; None: in a conversation that is gone, or nowhere: `entered`.
+    `private`: it was said in private, and is not told in groups unless they allow it.
+    """
+
+    id: str
+    kind: Literal["pinned", "profile", "session"]
+    text: str
+    value: str
+    said_ms: int
+    private: bool
+    entered: bool
+    channel: str | None = None
+    room: str | None = None
+
+
+class Waits(msgspec.Struct, frozen=True, kw_only=True):
+    """Something a person said that is still to be learned from."""
+
+    text: str
+    said_ms: int
+
+
+class Remembered(msgspec.Struct, frozen=True, kw_only=True):
+    """What is remembered of a person: what is always minded first, then what lasts, then sessions' facts; oldest first."""
+
+    kept: tuple[Kept, ...] = ()
+    waits: tuple[Waits, ...] = ()
+
+
+class Remembers(Protocol):
+    """What the gateway offers a channel whose page shows people what is remembered of them (the chat page). Each call is for
+    the person behind `sender`'s account, and touches nobody else's, whatever ids are given. `language`: `en` or `zh`."""
+
+    async def remembered(self, channel: str, sender: Sender, *, language: str) -> Remembered: ...
+
+    async def forget(self, channel: str, sender: Sender, kept: str | None) -> int:
+        """Forget one thing by its id, None: all that was learned. Return how many stored rows that were; 0: none any more."""
+        ...
+
+    async def correct(self, channel: str, sender: Sender, kept: str, value: str, *, language: str) -> str | None:
+        """Put another value in the place of one thing's. Return why that is not kept, in words for the person; None: it is."""
+        ...
+
+
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
     """A platform's word that it has a chunk: its message id, None where the platform has none."""
 

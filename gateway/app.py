@@ -51,6 +51,7 @@ from gateway.inbox.base import Event, Inbox, Outbox
 from gateway.inbox.erasable import Erasable
 from gateway.inbox.sqlite import SqliteInbox
 from gateway.intake import Intake
+from gateway.knowing import Knowing
 from gateway.known import Known
 from gateway.lanes import Gathering, Lanes
 from gateway.learning import Learner
@@ -61,6 +62,7 @@ from gateway.naming import Naming
 from gateway.pacing import Pacing
 from gateway.people import People
 from gateway.presence import Presence
+from gateway.remembering import Remembering
 from gateway.replies import Commands
 from gateway.rescoping import rules, settle
 from gateway.responder import Responder
@@ -300,7 +302,13 @@ async def run(
             configuration,
             make_agent=lambda name, agent: make_agent(name, agent, metrics=metrics),
             make_adapter=lambda name, channel: (adapters or make_adapter)(
-                name, channel, live=live, explains=explaining, guesses=guesses, metrics=metrics
+                name,
+                channel,
+                live=live,
+                explains=explaining,
+                remembers=remembering,
+                guesses=guesses,
+                metrics=metrics,
             ),
             times=Times(start_s=queue.start_s, send_s=queue.send_s, rest_s=queue.restart_s),
             noted=lambda channel, outcome: metrics.channel_started(channel=channel, outcome=outcome),
@@ -354,6 +362,8 @@ async def run(
         )
         naming = Naming(channels=live, names_s=queue.names_s)
         explaining = Explaining(admin=Admin(memory=memory, store=store), intake=intake, inbox=queues, live=live)
+        knowing = Knowing(store=store, ids=ids, clock=now_ms)
+        remembering = Remembering(knowing=knowing, people=people, live=live)
         asking = Asking(live=live, memory=memory, streams=streams, metrics=metrics)
         responder = Responder(
             inbox=queues,
@@ -365,7 +375,7 @@ async def run(
                 memory=memory,
                 people=people,
                 asking=asking,
-                known=Known(store=store, names=memory.names, live=live, clock=now_ms),
+                known=Known(knowing=knowing, store=store, names=memory.names, live=live, clock=now_ms),
                 linking=Linking(
                     links=store.links, people=people, live=live, ids=ids, moving=lambda: mover.wake(), clock=now_ms
                 ),
@@ -498,12 +508,12 @@ async def run(
                 tasks.create_task(learner.run(), name="learning"),
                 tasks.create_task(mover.run(), name="joined persons"),
             ]
-            if embedding is not None:
-                lasting.append(tasks.create_task(embedding.run(), name="vectors"))
             answering = tasks.create_task(lanes.run(), name="lanes")
             sending = tasks.create_task(delivery.run(), name="delivery")
             async with door(sqlite_path(settings.storage), eraser.erase), server.running() as port:
                 announce(ready_line(settings, port=port, live=live))
+                if embedding is not None:  # it loads for a second
+                    lasting.append(tasks.create_task(embedding.run(), name="vectors"))
                 lasting.append(tasks.create_task(look_once(health), name="first look"))
                 await stop.wait()
                 health.stopping = True
@@ -561,13 +571,27 @@ async def look_once(health: Health) -> None:
 
 
 def make_adapter(
-    name: str, settings: ChannelSettings, *, live: Live, explains: Explaining, guesses: Guesses, metrics: Metrics
+    name: str,
+    settings: ChannelSettings,
+    *,
+    live: Live,
+    explains: Explaining,
+    remembers: Remembering,
+    guesses: Guesses,
+    metrics: Metrics,
 ) -> Adapter:
     """Make a channel of the configured kind. Only who uses a platform pays for its SDK."""
     match settings:
         case ConsoleSettings():
             public_url = live.configuration.settings.server.public_url
-            return ConsoleAdapter(name, settings=settings, explains=explains, guesses=guesses, public_url=public_url)
+            return ConsoleAdapter(
+                name,
+                settings=settings,
+                explains=explains,
+                remembers=remembers,
+                guesses=guesses,
+                public_url=public_url,
+            )
         case SlackSettings():
             from adapters.slack.adapter import SlackAdapter
 

@@ -14,12 +14,12 @@ from datetime import UTC, datetime
 import msgspec
 
 from config.channels.base import RoomSettings
+from gateway.knowing import Knowing
 from gateway.live import Live
 from gateway.notices import Language, notice
 from gateway.routing import Route
-from memory.base import Fact, ProfileItem
 from memory.derived import FullStore
-from memory.forgetting import LISTED, Forgotten, KnownEntry, Listing, Place, entries, reads, same_words, telling
+from memory.forgetting import LISTED, Forgotten, KnownEntry, Listing, Place, entries, reads
 from memory.key import decode_part
 from memory.names import Names
 
@@ -36,8 +36,11 @@ _NUMBERS = re.compile(r"\d{1,3}(?:[\s,，、;；]+\d{1,3})*")
 class Known:
     """Answers `/memory` and `/forget`."""
 
-    def __init__(self, *, store: FullStore, names: Names, live: Live, clock: Callable[[], int]) -> None:
+    def __init__(
+        self, *, knowing: Knowing, store: FullStore, names: Names, live: Live, clock: Callable[[], int]
+    ) -> None:
         """`clock` gives milliseconds since 1970, UTC."""
+        self._knowing = knowing
         self._store = store
         self._names = names
         self._live = live
@@ -45,9 +48,9 @@ class Known:
 
     async def shown(self, person_id: int, route: Route) -> str:
         """Return what is known of the person, numbered, as far as it may be shown in this place."""
-        found, places = await self._entries(person_id)
+        found, places = await self._knowing.known(person_id)
         language = route.language
-        waiting = len({row.turn_id for row in await self._store.forgetting.waiting(person_id)})
+        waiting = len({row.turn_id for row in await self._knowing.waiting(person_id)})
         late = [notice("known_waiting", language, count=waiting)] if waiting else []
         if not found:
             return "\n".join([notice("known_nothing", language), *late])
@@ -91,12 +94,6 @@ class Known:
             return f"{notice('unlearn_unknown', route.language)}\n{stays}"
         return f"{self._told(forgotten, route)}\n{stays}"
 
-    async def _entries(self, person_id: int) -> tuple[list[KnownEntry], dict[int, Place]]:
-        items, facts = await self._store.derived.known(person_id, now_ms=self._clock())
-        scopes = {row.scope_id for row in items} | {row.scope_id for row in facts}
-        places = await self._store.forgetting.places(scopes)
-        return entries(items, facts, places), places
-
     async def _forget_numbered(self, person_id: int, numbers: Sequence[int], route: Route) -> str:
         language, prefix = route.language, self._prefix(route)
         listing = await self._store.forgetting.listing(person_id)
@@ -105,21 +102,7 @@ class Known:
         wrong = [number for number in numbers if not 1 <= number <= len(listing.entries)]
         if wrong:
             return notice("forget_no_such", language, number=wrong[0], count=len(listing.entries), prefix=prefix)
-        rows = [listing.entries[number - 1] for number in numbers]
-        # First what waits: what is learned of it meanwhile is then among what is known.
-        waiting = await self._store.forgetting.waiting(person_id)
-        items, facts = await self._store.derived.known(person_id, now_ms=self._clock())
-        meant_items, meant_facts = _same(
-            items, facts, {id_ for row in rows for id_ in row.items}, {id_ for row in rows for id_ in row.facts}
-        )
-        values = [row.value or row.text for row in meant_items] + [row.value for row in meant_facts]
-        forgotten = await self._store.forgetting.forget(
-            person_id,
-            items=[row.id for row in meant_items],
-            facts=[row.id for row in meant_facts],
-            withhold=telling(waiting, values),
-            now_ms=self._clock(),
-        )
+        forgotten = await self._knowing.forget(person_id, [listing.entries[number - 1] for number in numbers])
         if not forgotten.items and not forgotten.facts:
             return notice("forget_gone", language)
         return self._told(forgotten, route)
@@ -128,7 +111,7 @@ class Known:
         now = self._clock()
         listing = await self._store.forgetting.listing(person_id) or Listing(listed_ms=0, entries=())
         await self._store.forgetting.put_listing(person_id, msgspec.structs.replace(listing, all_asked_ms=now))
-        found, _ = await self._entries(person_id)
+        found, _ = await self._knowing.known(person_id)
         return notice("forget_all_ask", language, count=len(found), prefix=prefix)
 
     async def _forget_all(self, person_id: int, language: Language, prefix: str) -> tuple[str, bool]:
@@ -136,7 +119,7 @@ class Known:
         asked = listing.all_asked_ms if listing else None
         if asked is None or self._clock() - asked > NUMBERS_MS:
             return await self._ask(person_id, language, prefix), False
-        forgotten = await self._store.forgetting.forget_all(person_id, now_ms=self._clock())
+        forgotten = await self._knowing.forget_all(person_id)
         count = len(entries(forgotten.items, forgotten.facts, {}))
         return notice("forget_all_done", language, count=count), True
 
@@ -155,22 +138,6 @@ class Known:
     def _prefix(self, route: Route) -> str:
         made = self._live.made(route.event.channel)
         return made.capabilities.command_prefix if made is not None else ""
-
-
-def _same(
-    items: Sequence[ProfileItem], facts: Sequence[Fact], item_ids: set[int], fact_ids: set[int]
-) -> tuple[list[ProfileItem], list[Fact]]:
-    """Return the rows with these ids, and those that say the same as one of them: learned again since, or in another session."""
-    said = [(row.slot, row.value or row.text) for row in items if row.id in item_ids]
-    said += [(row.slot, row.value) for row in facts if row.id in fact_ids]
-
-    def meant(slot: str, value: str) -> bool:
-        return any(slot == one and same_words(value, other) for one, other in said)
-
-    return (
-        [row for row in items if meant(row.slot, row.value or row.text)],
-        [row for row in facts if meant(row.slot, row.value)],
-    )
 
 
 def _line(number: int, entry: KnownEntry, places: dict[int, Place], route: Route) -> str:

@@ -18,8 +18,8 @@ from urllib.parse import parse_qs, quote
 import msgspec
 from aiohttp import web
 
-from adapters.base import TERMINAL, Address, Capabilities, Explains, Intake, Receipt
-from adapters.console import access, render
+from adapters.base import TERMINAL, Address, Capabilities, Explains, Intake, Receipt, Remembers
+from adapters.console import access, remembered, render
 from adapters.console.parse import event_of, fingerprint, parse
 from adapters.errors import AdapterFault
 from adapters.problems import Problem, unavailable
@@ -65,6 +65,7 @@ class ConsoleAdapter:
         *,
         settings: ConsoleSettings,
         explains: Explains,
+        remembers: Remembers,
         guesses: access.Guesses,
         public_url: str | None = None,
     ) -> None:
@@ -74,6 +75,7 @@ class ConsoleAdapter:
         self._settings = settings
         self._token = settings.token.get_secret_value() if settings.token else None
         self._explains = explains
+        self._remembers = remembers
         self._guesses = guesses
         self._public_url = public_url
         self._intake: Intake | None = None
@@ -110,6 +112,10 @@ class ConsoleAdapter:
                 return self._info(request)
             case ("GET" | "HEAD", ["chat", "turns", turn_id, "ledger"]):
                 return await self._ledger(request, turn_id)
+            case ("GET" | "HEAD", ["chat", "memory"]):
+                return await self._memory(request)
+            case ("POST", ["chat", "memory", ("forget" | "forget-all" | "correct") as act]):
+                return await self._change_memory(request, act)
             case ("POST", ["chat", "token"]):
                 return await self._take_token(request)
             case ("POST", ["channels", _]):
@@ -152,21 +158,34 @@ class ConsoleAdapter:
         token = request.query.get("token", "")
         return _json(await self._explains.explain(self._name, turn_id, token=token))
 
+    async def _memory(self, request: web.Request) -> web.Response:
+        self._admit(request, writes=True)
+        person, language = request.query.get("person", ""), request.query.get("language", "en")
+        return _json(await remembered.shown(self._remembers, self._name, person=person, language=language))
+
     # Writing
 
+    async def _change_memory(self, request: web.Request, act: remembered.Act) -> web.Response:
+        body = await self._said_body(request)
+        return _json(await remembered.changed(self._remembers, self._name, act, body))
+
     async def _say(self, request: web.Request) -> web.Response:
-        self._admit(request, writes=True)
+        post = parse(await self._said_body(request))
         if self._intake is None:
             raise unavailable("the chat page is being swapped; send the same message again", retry_after_s=1)
-        if request.content_type != "application/json":
-            raise Problem(415, "bad_type", "send the message as application/json")
-        post = parse(await self._body(request, at_most=self._settings.body_bytes))
         view = await self._intake.accept(event_of(post, channel=self._name), fingerprint=fingerprint(post))
         body = msgspec.to_builtins(view)
         body.pop("duplicate", None)
         where = f"/channels/{quote(self._name)}/turns/{view.turn}"
         status = 200 if view.status in TERMINAL else 202
         return _json(msgspec.json.encode(body), status=status, headers={"Location": where})
+
+    async def _said_body(self, request: web.Request) -> bytes:
+        """Return the JSON of somebody who may speak for the page's people."""
+        self._admit(request, writes=True)
+        if request.content_type != "application/json":
+            raise Problem(415, "bad_type", "send the body as application/json")
+        return await self._body(request, at_most=self._settings.body_bytes)
 
     async def _take_token(self, request: web.Request) -> web.Response:
         if access.foreign(_visit(request, self._cookie), public_url=self._public_url):

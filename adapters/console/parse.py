@@ -56,12 +56,17 @@ def event_of(post: Post, *, channel: str) -> MessageEvent:
         channel=channel,
         room=post.room,
         chat_type=post.chat_type,
-        sender=Sender(user=person.id, tenant=channel, account=person.id, name=person.name.strip() or person.id),
+        sender=sender_of(person.id, channel=channel, name=person.name.strip()),
         dedupe_ids=(f"message:{strict.digest([channel, person.id, post.message.id])}",),
         message_id=post.message.id,
         text=post.message.text,
         language=post.language,
     )
+
+
+def sender_of(person_id: str, *, channel: str, name: str = "") -> Sender:
+    """Return a person of the page, as the gateway knows them: this channel's, whatever other channels call so."""
+    return Sender(user=person_id, tenant=channel, account=person_id, name=name or person_id)
 
 
 def fingerprint(post: Post) -> str:

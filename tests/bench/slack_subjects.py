@@ -119,7 +119,15 @@ async def ours(url: str, *, storage: str | None) -> None:
         path.write_text(config_of(url, channels=1), "utf-8")
         configuration = load(path, {})
         settings = configuration.settings.channels[CHANNEL.format(0)]
-        adapter = make_adapter(CHANNEL.format(0), settings, live=None, explains=None, guesses=None, metrics=None)  # type: ignore[arg-type]
+        adapter = make_adapter(
+            CHANNEL.format(0),
+            settings,
+            live=None,
+            explains=None,
+            remembers=None,
+            guesses=None,
+            metrics=None,  # type: ignore[arg-type]
+        )
     async with remembering(storage) as remember:
         intake = Passing(configuration, adapter, Model(url), remember)
         server = HttpServer(
