@@ -85,7 +85,7 @@ async def test_what_is_known_is_listed_with_its_source(
     language: Language, memory: str, texts: tuple[str, ...], expected: list[str], world: Stage
 ) -> None:
     """Numbered, what is always minded first, then what lasts, then what only this session knows; with the day and the place
-    (B46, C21)."""
+    (C21)."""
     ann = Person(world, f"ann-{language}")
     assert notice("known_nothing", language) in await ann.says(memory)
 
@@ -108,7 +108,7 @@ async def test_what_is_known_is_listed_with_its_source(
 async def test_one_thing_is_forgotten(
     language: Language, memory: str, forget: str, texts: tuple[str, ...], gone: str, word: str, world: Stage
 ) -> None:
-    """By its number: told what, and it is in no prompt's memory any more, nor in the database (C22); the rest stays."""
+    """By its number: told what, and it is in no prompt's memory any more, nor in the database (B46); the rest stays."""
     bob = Person(world, f"bob-{language}")
     await bob.tells(*texts)
     assert 2 == len(await bob.known(memory))
@@ -149,7 +149,7 @@ async def test_a_number_means_what_was_listed(world: Stage) -> None:
 async def test_everything_is_forgotten_after_a_confirmation(
     language: Language, forget: str, texts: tuple[str, ...], world: Stage
 ) -> None:
-    """Asked first, with what it means; then all that was learned goes, nobody else's, and a new conversation begins (C22)."""
+    """Asked first, with what it means; then all that was learned goes, nobody else's, and a new conversation begins (B46)."""
     dan, eve = Person(world, f"dan-{language}"), Person(world, f"eve-{language}")
     for person in (dan, eve):
         await person.tells(*texts)
@@ -239,7 +239,7 @@ async def test_in_a_group_there_is_a_count_and_ones_own(world: Stage) -> None:
 
 
 async def test_another_tenants_person_of_the_same_name_is_another(world: Stage) -> None:
-    """The same account name on another channel is nobody's that is known (B46)."""
+    """The same account name on another channel is nobody's that is known (C19)."""
     kim, other = Person(world, "kim"), Person(world, "kim", "other")
     await kim.tells("I like rye")
 

@@ -64,7 +64,7 @@ async def here(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Here]:
 async def test_in_private(
     way: str, language: Language, memory: str, wish: str, texts: tuple[str, ...], said: tuple[str, ...], here: Here
 ) -> None:
-    """Listed, forgotten by number and in plain words, and gone (B46, C21, C22)."""
+    """Listed, forgotten by number and in plain words, and gone (B46, C21)."""
     room = here.there.sides[way].private(f"Ann {language}")
     await here.tells(room, *texts)
 
@@ -115,7 +115,7 @@ async def test_in_a_group_where_all_would_see_it_there_is_a_count(here: Here) ->
 
 
 async def test_one_person_on_both_platforms(here: Here) -> None:
-    """What was said on the one is known on the other, until the accounts are taken apart (B46)."""
+    """What was said on the one is known on the other, until the accounts are taken apart (C21)."""
     slack = here.there.sides["slack-http"].private("Fay")
     telegram = here.there.sides["telegram-polling"].private("Fay")
     await here.tells(slack, "I like rye bread")

@@ -42,7 +42,7 @@ async def values(person: Person, memory: str = "/memory") -> set[str]:
 async def test_joined_and_taken_apart(
     language: Language, memory: str, link: str, unlink: str, texts: tuple[str, ...], world: Stage
 ) -> None:
-    """What was said on either channel is known, listed and in the prompt on both; afterwards each has its own again (B46)."""
+    """What was said on either channel is known, listed and in the prompt on both; afterwards each has its own again (C21)."""
     here, there = Person(world, f"ann-{language}"), Person(world, f"anna-{language}", "other")
     await here.tells(texts[0])
     await there.tells(texts[1])
