@@ -62,11 +62,13 @@ _REPLACED = statement("""DELETE FROM vectors v
       WHERE f.person_id = %(person_id)s AND f.namespace = %(namespace)s AND f.embedded <> %(model)s)""")
 
 _OF_PERSON = "v.person_id = %(person_id)s AND v.namespace = %(namespace)s AND v.model = %(model)s"
+# The newest by their numbers, which an index has in order: sorting megabytes of vectors would go over the server's disk.
 _READ = owned(f"""SELECT c.n, w.seq, w.scope_id, w.id, w.in_group, w.vector
   FROM (SELECT count(*) AS n FROM vectors v WHERE {_OF_PERSON} AND v.seq >= %(first)s) c
   LEFT JOIN (SELECT v.seq, v.scope_id, v.id, v.chat_type = 'group' AS in_group, v.vector FROM vectors v
-    WHERE {_OF_PERSON} AND v.seq > %(after)s ORDER BY v.seq DESC LIMIT %(limit)s) w ON true
-  WHERE me.person <> '' ORDER BY w.seq""")
+    WHERE {_OF_PERSON} AND v.seq >= (SELECT min(newest.seq) FROM (SELECT v.seq FROM vectors v
+      WHERE {_OF_PERSON} AND v.seq > %(after)s ORDER BY v.seq DESC LIMIT %(limit)s) newest)) w ON true
+  WHERE me.person <> ''""")
 _PLACED = owned("""SELECT f.scope_id, f.id, f.session_id, f."position", f.length
   FROM unnest(%(scope_ids)s::bigint[], %(ids)s::bigint[]) AS a (scope_id, id)
   JOIN fragments f ON f.scope_id = a.scope_id AND f.id = a.id
@@ -119,7 +121,8 @@ class PostgresVectors:
         of = {"person_id": person_id, "namespace": namespace, "model": model}
         asked = {"after": after, "first": first, "limit": limit}
         rows = await self._database.fetch(_READ, of | asked)
-        return VectorRows(rows[0][0], [VectorRow(*row[1:]) for row in rows if row[1] is not None])
+        found = sorted(VectorRow(*row[1:]) for row in rows if row[1] is not None)
+        return VectorRows(rows[0][0], found)
 
     async def placed(self, owner: Owner, keys: Sequence[tuple[int, int]]) -> tuple[Hit, ...]:
         private = owner.chat_type == "private"

