@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import msgspec
@@ -231,6 +232,19 @@ class ForgetTurnContract:
         versions = [(row.id, row.version) for row in turn]
 
         assert not await store.derived.put_summary(made, replaces=None, versions=versions, owner="a", now_ms=NOW)
+
+    async def test_whoever_is_first_it_is_forgotten(self, store: FullStore) -> None:
+        """Forgotten while it is being stored: before or behind, in the end it is not known (getzep/graphiti#1489)."""
+        me, scope = await person(store), await opened(store)
+        for number in range(1, 7):
+            turn = await answered(store, scope.id, number, f"tea {number}", person_id=me)
+            of: dict[str, Any] = {"scope_id": scope.id, "person_id": me, "source_ids": (turn[0].id,)}
+            made = learned(turn, person_id=me, items=(item(0, **of),), item_terms=(((9, 1),),))
+            settled = store.derived.settle(made)
+            forgotten = store.forgetting.forget_turn(scope.id, person_id=me, user="u1", now_ms=NOW)
+            await asyncio.gather(*((settled, forgotten) if number % 2 else (forgotten, settled)))
+
+            assert ([], []) == await live(store, me)
 
     async def test_it_is_ones_own_last_turn(self, store: FullStore) -> None:
         """In a group others have spoken since; theirs stays as it is, as does what was said before a new session."""

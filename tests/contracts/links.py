@@ -288,6 +288,26 @@ class LinkContract:
         assert await store.derived.settle(made)
         assert ["rye"] == (await live(store, ann))[0]
 
+    async def test_joined_while_something_is_being_stored(self, store: FullStore) -> None:
+        """Stored before, it goes over; else it is refused, and learned again: nothing stays with who is nobody any more."""
+        ann = await somebody(store, "ann")
+        for number in range(1, 5):
+            name = f"bob{number}"
+            bob, place = await somebody(store, name), {"user": name, "room": name}
+            scope = await opened(store, **place)
+            turn = await answered(store, scope.id, number, "rye", person_id=bob, key=key(**place))
+            of: dict[str, Any] = {"source_ids": (turn[0].id,), "scope_id": scope.id, "person_id": bob}
+            made = learned(turn, person_id=bob, items=(item(0, text=name, **of),), item_terms=(((3, 1),),))
+            assert await store.links.offer(ann, digest_of(name), now_ms=NOW + number * TRIES_MS)
+
+            stored, linked = await asyncio.gather(
+                store.derived.settle(made), store.links.link(bob, digest_of(name), now_ms=NOW + number * TRIES_MS)
+            )
+
+            assert isinstance(linked, Linked)
+            assert ([], []) == await live(store, bob)
+            assert stored is (name in (await live(store, ann))[0])
+
     async def test_a_joined_person_is_exported_and_erased_as_one(self, store: FullStore) -> None:
         """All accounts, all that was said under each of them; and nothing of the link is left."""
         ann, bob = await somebody(store, "ann"), await somebody(store, "bob")
