@@ -61,6 +61,11 @@ class Meaning:
         self._resting_until = 0.0
         self._opened = False
 
+    @property
+    def names(self) -> list[str]:
+        """The embedders' names, the one in use first."""
+        return [embedder.name for embedder in self._embedders]
+
     async def open(self) -> None:
         """Load what is slow to load; until then words alone find. Raises `ModelFailed`."""
         for embedder in self._embedders:

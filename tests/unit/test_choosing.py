@@ -120,6 +120,20 @@ async def test_the_ledger_says_what_the_threshold_kept_out_and_a_replay_agrees(t
     assert asked == len(embedder.asked)
 
 
+async def test_a_fallback_of_another_namespace_is_shown_nothing_near(tmp_path: Path) -> None:
+    """Its question is compared with what that agent may know, and with nothing else."""
+    embedder = FakeEmbedder("small", [("shoe", "鞋")])
+    async with talking(tmp_path, embedder, "shoe 42") as (talk, meaning):
+        await meaning.open()
+        await meaning.embed_some(owner="a", now_ms=NOW, lease_ms=1000)
+        prepared = await talk.ask("我的鞋?")
+
+        other = await talk.memory.handed_over(prepared, policy=Policy(namespace="apart"), revision="r")
+
+    assert "shoe 42" in prepared.context.system
+    assert "shoe 42" not in other.context.system
+
+
 async def test_a_question_that_could_not_be_compared_is_told_in_the_ledger(tmp_path: Path) -> None:
     """And the profile comes as it does without an embedder (A27 to A31)."""
     async with talking(tmp_path, FakeEmbedder("small", [("tea", "茶")]), "green tea") as (talk, _):

