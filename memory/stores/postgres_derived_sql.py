@@ -92,9 +92,8 @@ ADD_FRAGMENT = statement("""WITH fresh AS (
     %(terms)s::bigint[])
   ON CONFLICT DO NOTHING RETURNING id
 ), added AS (
-  INSERT INTO terms (term, id, scope_id, person_id, times)
-  SELECT t.term, %(id)s, %(scope_id)s, %(person_id)s, t.times
-  FROM fresh, unnest(%(terms)s::bigint[], %(times)s::bigint[]) AS t (term, times)
+  INSERT INTO terms (term, id, scope_id, times)
+  SELECT t.term, %(id)s, %(scope_id)s, t.times FROM fresh, unnest(%(terms)s::bigint[], %(times)s::bigint[]) AS t (term, times)
 )
 INSERT INTO corpora AS c (person_id, namespace, fragments, length, generation)
 SELECT %(person_id)s, %(namespace)s, 1, %(length)s, 1 FROM fresh

@@ -44,17 +44,16 @@ PARTS = {
     "pinned": f"{_PROFILE} AND p.pinned ORDER BY p.id",
     "profile": f"{_PROFILE} AND NOT p.pinned ORDER BY p.id DESC LIMIT %(profile)s",
     "unlearned": """SELECT count(*) AS row FROM ledgers l WHERE l.scope_id = here.scope_id AND l.due_ms IS NOT NULL""",
-    "hits": """SELECT json_build_array(f.scope_id, f.id, f.session_id, f."position", f.length,
+    "hits": """SELECT json_build_array(t.scope_id, t.id, t.session_id, t."position", t.length,
     json_object_agg(t.term, t.times)) AS row
   FROM unnest(%(terms)s::bigint[]) AS asked (term)
-  CROSS JOIN LATERAL (SELECT t.term, t.times, t.scope_id, t.id FROM terms t JOIN fragments mine
-      ON mine.scope_id = t.scope_id AND mine.id = t.id
+  CROSS JOIN LATERAL (SELECT t.term, t.times, mine.scope_id, mine.id, mine.session_id, mine."position", mine.length
+    FROM terms t JOIN fragments mine ON mine.scope_id = t.scope_id AND mine.id = t.id
     WHERE t.term = asked.term AND mine.person_id = %(person_id)s AND mine.namespace = %(namespace)s
       AND (mine.scope_id = 0 OR mine.scope_id = %(scope_id)s OR %(private)s)
       AND (mine.chat_type = 'group' OR %(private_too)s)
     ORDER BY t.id DESC LIMIT %(hits)s) t
-  JOIN fragments f ON f.scope_id = t.scope_id AND f.id = t.id
-  WHERE f.person_id = %(person_id)s GROUP BY f.scope_id, f.id""",
+  GROUP BY t.scope_id, t.id, t.session_id, t."position", t.length""",
     "corpus": """SELECT json_build_object('fragments', c.fragments, 'length', c.length, 'generation', c.generation) AS row
   FROM corpora c WHERE c.person_id = %(person_id)s AND c.namespace = %(namespace)s""",
     "handover": f"""SELECT to_json(s) AS row FROM summaries s

@@ -21,7 +21,9 @@ from tests.contracts.columns import PostgresColumn
 from tests.contracts.derived import answered, learned, live, person
 from tests.contracts.store import NOW, fact, item, key, opened, owner, texts, wish
 
-TABLES = ("facts", "profile_items", "fragments", "terms", "corpora", "vectors")
+OWNED = dict.fromkeys(("facts", "profile_items", "fragments", "corpora", "vectors"), "person_id")
+TABLES = OWNED | {"terms": "term"}
+"""Each with the column that tells whose a row is; here the owner's number is the only term that is kept of them."""
 
 
 @pytest.fixture
@@ -54,7 +56,7 @@ async def known(store: PostgresStore, account: str, *, words: str, turn_id: int)
         facts=(fact(0, session_id=turn[0].session_id, value=words, **source),),
         items=(item(0, text=words, value=words, **source),),
         item_terms=(((me, 1),),),
-        fragments=(Fragment(scope_id=scope.id, id=turn[0].id, terms=((5, 1),)),),
+        fragments=(Fragment(scope_id=scope.id, id=turn[0].id, terms=((me, 1),)),),
     )
     assert await store.derived.settle(lesson)
     of = Unembedded(scope_id=scope.id, id=turn[0].id, person_id=me, namespace="shared", text=words, version=1)
@@ -63,7 +65,8 @@ async def known(store: PostgresStore, account: str, *, words: str, turn_id: int)
 
 
 def unfiltered(table: str) -> Statement:
-    return statement(f"WITH {OWNER} SELECT (SELECT array_agg(t.person_id) FROM {table} t) FROM me")
+    """Return whose the rows are that a query without a filter finds."""
+    return statement(f"WITH {OWNER} SELECT (SELECT array_agg({TABLES[table]}) FROM {table} t) FROM me")
 
 
 class TestWall:
@@ -79,28 +82,41 @@ class TestWall:
         for who in (me, None, you, 0, me, None):
             ((found,),) = await database.fetch(unfiltered(table), {"person_id": who})
             assert ({who} if who else set()) == set(found or ())
-            assert [] == await database.fetch(statement(f"SELECT person_id FROM {table}"))
+            assert [] == await database.fetch(statement(f"SELECT * FROM {table}"))
 
     @pytest.mark.parametrize("table", TABLES)
     async def test_rows_of_others_are_neither_changed_nor_written(
         self, store: PostgresStore, database: Database, column: PostgresColumn, table: str
     ) -> None:
-        """Nor given to another person."""
         me = await known(store, "甲", words="鞋码42", turn_id=1)
         you = await known(store, "b", words="size 42", turn_id=2)
-        whole = sorted(await column.sql(f"SELECT person_id FROM {table}"))
+        whole = sorted(await column.sql(f"SELECT {TABLES[table]} FROM {table}"))
+        others = f"WHERE {TABLES[table]} <> {me}"
 
         async with database.transaction() as transaction:
             await transaction.name(me)
-            await transaction.fetch(statement(f"UPDATE {table} SET person_id = person_id WHERE person_id <> {me}"))
-            await transaction.fetch(statement(f"DELETE FROM {table} WHERE person_id <> {me}"))
+            await transaction.fetch(statement(f"UPDATE {table} SET {TABLES[table]} = {me} {others}"))
+            await transaction.fetch(statement(f"DELETE FROM {table} {others}"))
+
+        assert whole == sorted(await column.sql(f"SELECT {TABLES[table]} FROM {table}"))
+        assert {me, you} == {who for (who,) in whole}
+
+    @pytest.mark.parametrize("table", OWNED)
+    async def test_rows_are_not_given_to_others(self, store: PostgresStore, database: Database, table: str) -> None:
+        me = await known(store, "甲", words="鞋码42", turn_id=1)
+        you = await known(store, "b", words="size 42", turn_id=2)
+        given = statement(f"UPDATE {table} SET person_id = {you} WHERE person_id = {me}")
+
         async with database.transaction() as transaction:
             await transaction.name(me)
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
-                await transaction.fetch(statement(f"UPDATE {table} SET person_id = {you}"))
+                await transaction.fetch(given)
 
-        assert whole == sorted(await column.sql(f"SELECT person_id FROM {table}"))
-        assert {me, you} == {who for (who,) in whole}
+    async def test_who_names_nobody_writes_nothing(self, database: Database) -> None:
+        for table in TABLES:
+            row = f'json_populate_record(NULL::{table}, \'{{"term": 1, "id": 1, "scope_id": 1, "person_id": 7}}\')'
+            with pytest.raises(Refused, match="InsufficientPrivilege"):
+                await database.fetch(statement(f"INSERT INTO {table} OVERRIDING SYSTEM VALUE SELECT * FROM {row}"))
 
     async def test_rows_are_read_after_their_owner_is_named(self, store: PostgresStore, database: Database) -> None:
         """Of a statement with several rows, too, joined with anything."""
@@ -119,7 +135,7 @@ class TestWall:
               FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'person_id'
               WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace""")
 
-        assert set(TABLES) == {name for name, guarded in tables if guarded}
+        assert set(OWNED) == {name for name, guarded in tables if guarded}
         assert {"messages", "identities", "listings", "link_codes", "link_tries"} >= {
             name for name, guarded in tables if not guarded
         }
