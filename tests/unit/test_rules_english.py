@@ -24,6 +24,7 @@ SAID = [
     ("Remember that my doorbell is broken", "remember=my doorbell is broken"),
     # who somebody is (B24, B51)
     ("My name is Anna Schmidt.", "name=Anna Schmidt"),
+    ("My name is Ann and I like tea", "name=Ann like=tea"),
     ("Hi, I'm Daniel from the finance department", "name=Daniel department=finance"),
     ("Hi, I'm Julian and I need help", "name=Julian"),
     ("hello, Anna here from Oslo", "name=Anna"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 CJK = r"[\u3400-\u9fff·]"
-CAP = r"(?-i:[A-Z][\w'&.-]{0,30}(?: (?:(?:de|van|von|del|la|der|of|and|&) )?[A-Z][\w'&-]{0,30}){0,3})"
+CAP = r"(?-i:[A-Z][\w'&.-]{0,30}(?: (?:(?:de|van|von|del|la|der|of|and|&) )?(?!I\b)[A-Z][\w'&-]{0,30}){0,3})"
 NAME = rf"(?:(?:(?:mr|mrs|ms|dr|prof|miss)\.? )?{CAP}|{CJK}{{2,4}}|[^\W\d_]{{2,20}}(?= ?(?:$|,)))"
 PLACE = (
     rf"(?:(?-i:[A-Z][\w'-]{{1,30}}(?: [A-Z][\w'-]{{1,30}}){{0,2}})|{CJK}{{2,6}}|(?!(?:the|my|that|fear"
