@@ -9,7 +9,7 @@ from typing import Any
 
 from playwright.async_api import Browser, ConsoleMessage, Locator, Page, async_playwright, expect
 
-from tests.chat import console
+from tests.chat import FakeRemembers, console
 from tests.fakes import FakeIntake
 from tests.serving import serving
 
@@ -50,6 +50,7 @@ class Chat:
         self.answers = page.locator("#log > .answer:visible")
         self.said = page.locator("#log > .said")
         self.drawer = page.locator("#drawer")
+        self.known = page.locator("#known")
         page.on("console", self._hear)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
 
@@ -90,9 +91,11 @@ async def window(browser: Browser, url: str, *, locale: str = "en-US", **options
 
 
 @asynccontextmanager
-async def scene(browser: Browser, intake: FakeIntake, **options: Any) -> AsyncIterator[Chat]:
-    """A fresh window on the page, with `intake` as the gateway behind it."""
-    adapter = console()
+async def scene(
+    browser: Browser, intake: FakeIntake, remembers: FakeRemembers | None = None, **options: Any
+) -> AsyncIterator[Chat]:
+    """A fresh window on the page, with `intake` and `remembers` as the gateway behind it."""
+    adapter = console(remembers=remembers)
     async with (
         serving(intake, {"console": adapter}, console=lambda: adapter) as url,
         window(browser, url, **options) as chat,

@@ -11,6 +11,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 from tests.browsing import PHONE, chromium, scene
+from tests.chat import FakeRemembers
 from tests.fakes import FakeIntake
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
@@ -89,7 +90,9 @@ async def test_every_look_can_be_read_and_touched(
 ) -> None:
     """In each language, theme and size: contrast 4.5 to 1, nothing wider than the screen, targets of 24 pixels, all named."""
     options = PHONE if device == "phone" else {}
-    async with scene(browser, FakeIntake(lambda event: REPLY), locale=locale, color_scheme=scheme, **options) as chat:
+    intake, remembers = FakeIntake(lambda event: REPLY), FakeRemembers()
+    remembers.refusal = "Not that. 不行。"
+    async with scene(browser, intake, remembers, locale=locale, color_scheme=scheme, **options) as chat:
 
         async def look(name: str) -> None:
             await chat.page.screenshot(path=album / f"{name}-{locale[:2]}-{device}-{scheme}.png")
@@ -111,6 +114,17 @@ async def test_every_look_can_be_read_and_touched(
         await look("drawer")
         await chat.drawer.locator("summary").scroll_into_view_if_needed()
         await look("ledger")
+        await chat.drawer.locator(".lessons").scroll_into_view_if_needed()
+        await look("learned")
+        await chat.page.keyboard.press("Escape")
+        await chat.page.locator("#known-open").click()
+        await expect(chat.known.locator(".kept li")).to_have_count(4)
+        await look("known")
+        await chat.known.locator("[data-key='profile0 correct']").click()
+        await chat.page.keyboard.press("Enter")
+        await expect(chat.known.locator(".wrong")).to_have_text("Not that. 不行。")
+        await look("correct")
+        chat.errors.clear()  # the browser reports the refusal's status
 
 
 async def test_the_browsers_language_is_spoken_and_can_be_switched(browser: Browser) -> None:

@@ -123,6 +123,38 @@ async def test_commands_answer_and_offer_no_record(browser: Browser, clew: Gatew
         await expect(chat.page.locator(".saw")).to_have_count(1)
 
 
+async def test_what_is_remembered_can_be_corrected_and_forgotten(browser: Browser, clew: Gateway) -> None:
+    """The panel shows what was learned of the person on the page, what is corrected there is what the bot knows, what the write
+    bar refuses is told in the page's language, and what is forgotten is gone; the other person has nothing to do with it."""
+    async with window(browser, clew.url, locale="zh-CN") as chat:
+        known = chat.known
+        await chat.enter("private-bob")
+        await chat.page.locator("#known-open").click()
+        await expect(known.locator(".nothing")).to_have_text("还没有记住关于小博的任何内容。")
+        await ask(chat, "我住在奥斯陆")
+        await ask(chat, "我对花生过敏")
+        await expect(known.locator(".kept .text")).to_have_text(["对花生过敏", "所在地：奥斯陆"])
+        await known.locator("[data-key='profile0 correct']").click()
+        await known.locator("form input").fill("sk-proj-abcdefghijklmnopqrstuvwxyz0123456789")
+        await chat.page.keyboard.press("Enter")
+        await expect(known.locator(".wrong")).to_have_text("内容含有密码、密钥或令牌。")
+        await known.locator("form input").fill("卑尔根")
+        await chat.page.keyboard.press("Enter")
+        await expect(known.locator(".kept .text")).to_have_text(["对花生过敏", "所在地：卑尔根"])
+        told = await ask(chat, "/memory")
+        assert ("卑尔根" in told, "奥斯陆" in told) == (True, False)
+        chat.page.on("dialog", lambda dialog: dialog.accept())
+        await known.locator("[data-key='pinned0 forget']").click()
+        await expect(known.locator(".kept .text")).to_have_text(["所在地：卑尔根"])
+        await chat.enter("private-alice")
+        await expect(known).to_contain_text("小艾")
+        await expect(known).not_to_contain_text("卑尔根")
+        await chat.enter("private-bob")
+        await known.get_by_role("button", name="全部忘掉").click()
+        await expect(known.locator(".nothing")).to_be_visible()
+        chat.errors.clear()  # the browser reports the refusal's status
+
+
 async def test_a_reload_keeps_transcript_and_records(browser: Browser, clew: Gateway) -> None:
     """After a reload the talk is there as it was, and its records can still be opened."""
     async with window(browser, clew.url) as chat:

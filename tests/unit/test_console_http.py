@@ -75,7 +75,7 @@ async def test_the_page_is_light() -> None:
     async with page(console()) as client:
         async with client.get("/") as response:
             html = await response.text()
-        modules = ("words", "talk", "log", "markdown", "store", "wire", "drawer", "page")
+        modules = ("words", "talk", "log", "markdown", "store", "wire", "panel", "drawer", "known", "page")
         paths = [
             "/",
             "/chat/static/page.css",

@@ -1,21 +1,18 @@
 // "What the model saw": the ledger of one turn, drawn section by section beside the talk.
 
+import { el, panel } from "./panel.js";
 import { moment, number, percent, t, tcode, tokens } from "./words.js";
 import * as wire from "./wire.js";
 
-const dialog = document.querySelector("#drawer");
 const body = document.querySelector("#drawer-body");
 const title = document.querySelector("#drawer-title");
-const wide = matchMedia("(min-width: 1080px)");
 let opener = null;
 let shown = null; // the exchange whose record is open
 
-function el(tag, className, ...children) {
-  const node = document.createElement(tag);
-  if (className) node.className = className;
-  node.append(...children.filter((child) => child !== null));
-  return node;
-}
+const side = panel(document.querySelector("#drawer"), () => {
+  mark(false);
+  shown = null;
+});
 
 /** Opens the record of the exchange's turn; closing gives the focus back to `from`. */
 export async function open(x, from) {
@@ -25,9 +22,8 @@ export async function open(x, from) {
   mark(true);
   title.textContent = t("saw");
   body.replaceChildren(el("p", "quiet", t("saw_loading")));
-  if (!dialog.open) wide.matches ? dialog.show() : dialog.showModal();
+  side.open(from);
   from.scrollIntoView({ block: "nearest" }); // beside the drawer the talk is narrower, so longer
-  document.querySelector("#drawer-close").focus();
   let content;
   try {
     content = draw(await wire.ledger(x));
@@ -45,23 +41,8 @@ function mark(on) {
   opener?.closest("li")?.classList.toggle("explained", on);
 }
 
-export function close() {
-  if (dialog.open) dialog.close();
-}
-
-export const redraw = () => dialog.open && open(shown, opener);
-
-dialog.addEventListener("close", () => {
-  mark(false);
-  shown = null;
-  // Streaming may have drawn the button anew: then the message field is the next best place.
-  (opener?.isConnected ? opener : document.querySelector("#text")).focus();
-});
-dialog.addEventListener("keydown", (event) => {
-  if (event.key === "Escape") close(); // a dialog that is not modal has no Escape of its own
-});
-document.querySelector("#drawer-close").addEventListener("click", close);
-wide.addEventListener("change", close);
+export const close = side.close;
+export const redraw = () => side.shown() && open(shown, opener);
 
 function draw(ledger) {
   const sections = bySection(ledger.entries);
@@ -72,6 +53,7 @@ function draw(ledger) {
     ...(ledger.failed ?? []).map((part) => el("p", "callout", t("part_failed", { part: tcode("section", part) }))),
     ...(ledger.notes ?? []).map((note) => el("p", "callout", note)),
     ...[...sections].map(([name, entries]) => section(name, entries)),
+    learned(ledger.learned ?? []),
     systemBlock(ledger.system),
   ];
 }
@@ -147,6 +129,29 @@ function drawEntry(entry) {
   item.dataset.verdict = entry.verdict;
   item.dataset.role = entry.role;
   return item;
+}
+
+function learned(lessons) {
+  const heading = el("h3", "", t("learned"));
+  if (!lessons.length) return el("section", "", heading, el("p", "quiet", t("learned_none")));
+  return el("section", "", heading, el("ol", "lessons", ...lessons.map(drawLesson)));
+}
+
+function drawLesson(lesson) {
+  const text = el("p", lesson.text ? "text plain" : "quiet", lesson.text || t("no_text"));
+  text.dir = "auto";
+  const kept = t(lesson.verdict === "in" ? "learned_in" : "learned_out");
+  const why = lesson.reason || lessonOf(lesson.rule);
+  const verdict = el("p", "verdict", el("span", "pill", kept), el("span", "", t("lesson_why", { why, by: tcode("by", lesson.by) })));
+  const item = el("li", "", text, verdict);
+  item.dataset.verdict = lesson.verdict;
+  return item;
+}
+
+/** The words for what became of it: `profile_like` is the profile's, in the slot `like`. */
+function lessonOf(rule) {
+  const [, where, slot] = /^(fact|profile|pinned|retracted)_(.+)$/.exec(rule) ?? [];
+  return where ? t(`lesson_${where}`, { slot: slot.replaceAll("_", " ") }) : tcode("lesson", rule);
 }
 
 function systemBlock(text) {

@@ -1,6 +1,7 @@
 // The page itself: rooms, people, the message field, languages and themes.
 
 import * as drawer from "./drawer.js";
+import * as known from "./known.js";
 import * as log from "./log.js";
 import * as store from "./store.js";
 import * as talk from "./talk.js";
@@ -24,6 +25,7 @@ const text = $("text");
 const isGroup = (id) => id === "group";
 const ownerOf = (id) => id.replace("private-", "");
 const nameOf = (person) => store.prefs().names?.[person] || DEFAULT_NAMES[language()][person];
+const about = (person) => ({ id: person, name: nameOf(person) });
 const speaking = () => (isGroup(room) ? speaker : ownerOf(room));
 // A Chinese name's last character tells people apart better than 小, 阿 or 老.
 const initial = (name) => (/^\p{Script=Han}+$/u.test(name) ? [...name].at(-1) : [...name][0]);
@@ -34,6 +36,7 @@ function say(words) {
 }
 
 function tell(x) {
+  known.heard(x.person);
   if (x.joined) return;
   if (x.room !== room && x.status !== "unsent") unread.add(x.room);
   const who = x.status === "unsent" ? t("unsent") : `${t("bot")} → ${x.name}`;
@@ -165,6 +168,7 @@ function enter(id) {
     tab.tabIndex = tab.dataset.room === id ? 0 : -1;
   }
   drawRoom();
+  known.turnTo(about(speaking()));
 }
 
 function fit() {
@@ -200,6 +204,7 @@ $("speakers").addEventListener("change", (event) => {
   text.placeholder = t("text_hint", { name: nameOf(speaker) });
   drawTries();
   drawState();
+  known.turnTo(about(speaker));
 });
 
 $("rooms").addEventListener("keydown", (event) => {
@@ -216,6 +221,8 @@ $("clear").addEventListener("click", () => {
   drawRoom();
 });
 
+$("known-open").addEventListener("click", (event) => known.open(about(speaking()), event.currentTarget));
+
 $("language").addEventListener("click", () => {
   const lang = language() === "zh" ? "en" : "zh";
   store.setPrefs({ lang });
@@ -223,6 +230,7 @@ $("language").addEventListener("click", () => {
   drafts[room] = text.value;
   drawPage();
   drawer.redraw();
+  known.turnTo(about(speaking()));
 });
 
 $("theme").addEventListener("click", () => {
@@ -252,10 +260,16 @@ $("names").addEventListener("close", () => {
   store.setPrefs({ names });
   drafts[room] = text.value;
   drawPage();
+  known.turnTo(about(speaking()));
 });
 
 // Beginning
 
+known.listen({
+  channel: talk.channel,
+  // As after /forget all: what was said in private is no longer before the model either.
+  forgotten: (person) => talk.say({ room: `private-${person}`, person, name: nameOf(person), text: "/new" }),
+});
 log.listen({ retry: talk.retry, ledger: drawer.open });
 talk.listen({
   changed(exchanges) {

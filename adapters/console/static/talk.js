@@ -16,6 +16,7 @@ let on = { changed() {}, ended() {}, removed() {} };
 /** Calls `changed(exchanges)`, `ended(exchange)` and `removed(room)` as things happen. */
 export const listen = (handlers) => (on = handlers);
 
+export const channel = () => about.channel;
 export const agents = () => about.agents;
 export const inRoom = (id) => [...exchanges.values()].filter((x) => x.room === id).sort((a, b) => a.at - b.at);
 export const busy = (x) => !wire.TERMINAL.has(x.status) && !["unsent", "lost"].includes(x.status);

@@ -44,6 +44,17 @@ export function send(channel, x, { group, language }) {
 export const ledger = (x) =>
   ask(`/chat/turns/${encodeURIComponent(x.turn)}/ledger?token=${encodeURIComponent(x.token)}`);
 
+/** What is remembered of a person of the page. */
+export const memory = (person, language) => ask(`/chat/memory?${new URLSearchParams({ person, language })}`);
+
+/** Forgets (`forget`, `forget-all`) or corrects (`correct`) what is remembered; returns what is remembered then. */
+export const changeMemory = (act, body) =>
+  ask(`/chat/memory/${act}`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+  });
+
 const waiting = [];
 let open = 0;
 
