@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from memory.bar_words import RULES
 from memory.base import Context, Ledger, LedgerEntry, Load, Loaded, Message, Owner, Summary
 from memory.choosing import THRESHOLD
 from memory.context import Inputs, assemble, names_in, prompt_digest
@@ -35,6 +36,17 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     rule: str
 
 
+class Lesson(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that was proposed to be remembered of a turn's message: kept (`in`) or refused (`out`), and why."""
+
+    message: str  # id of the message that it was taken from
+    text: str  # that message; "" where it is gone
+    by: str  # "rules" or "model"
+    verdict: str
+    rule: str
+    reason: str  # the rule in words, in the turn's language; "" for what was kept
+
+
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """What the model saw in a turn; encodes to JSON with ids as strings. `exact`: made again just now, the prompt has the
     digest it had then."""
@@ -57,6 +69,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
     usage: dict[str, int]
     entries: tuple[Candidate, ...]
+    learned: tuple[Lesson, ...]
 
 
 class Replay(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,6 +107,7 @@ async def explained(store: FullStore, ledger: Ledger, policy: Policy | None, *, 
         notes=ledger.notes,
         usage=ledger.usage,
         entries=tuple(candidates.of(entry) for entry in ledger.entries),
+        learned=tuple(_lesson(entry, loaded, ledger.frame.language) for entry in ledger.learned),
     )
 
 
@@ -213,6 +227,18 @@ def _inputs(ledger: Ledger, policy: Policy, loaded: Loaded, tokenizer: Tokenizer
         frame=ledger.frame,
         loaded=loaded,
         tokenizer=tokenizer,
+    )
+
+
+def _lesson(entry: LedgerEntry, loaded: Loaded, language: str) -> Lesson:
+    english, chinese = RULES.get(entry.rule, ("", ""))
+    return Lesson(
+        message=str(entry.ids[0]),
+        text=next((row.text for row in loaded.appended if row.id == entry.ids[0]), ""),
+        by=entry.section,
+        verdict=entry.verdict,
+        rule=entry.rule,
+        reason=chinese if language == "zh" else english,
     )
 
 

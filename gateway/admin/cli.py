@@ -175,6 +175,10 @@ def _print_explanation(told: Explanation) -> None:
         who = f"{entry.speaker}: " if entry.speaker else ""
         text = " ".join(entry.text.split())
         print(f"{entry.verdict:4}{entry.tokens:6}  {entry.section:9}{entry.rule:18}{who}{text[:80]}")
+    for lesson in told.learned:
+        text = " ".join(lesson.text.split())
+        told_why = f"{lesson.rule} ({lesson.reason})" if lesson.reason else lesson.rule
+        print(f"{'kept' if lesson.verdict == 'in' else 'refused'} by {lesson.by}: {told_why}: {text[:80]}")
 
 
 def _print_replay(made: Replay, *, as_json: bool) -> None:
