@@ -150,7 +150,8 @@ ADD_SUMMARY = statement(_insert("summaries", Summary.__struct_fields__))
 
 # --- what a person is shown ---
 
-# The stretches are reckoned apart: arithmetic on a guarded column would keep the comparison with it out of the index.
+# The stretches are reckoned apart: arithmetic on a guarded column would keep the comparison with it out of the index. Step by
+# step (OFFSET 0), because a plan made on empty tables would begin with all messages.
 FRAGMENTS = statement(f"""WITH {OWNER} SELECT (SELECT json_agg(w.row ORDER BY w.created_ms DESC, w.id DESC) FROM (
   WITH stretch AS MATERIALIZED (
     SELECT f.scope_id, f.session_id, f."position" - 2 AS first, f."position" + 2 AS last
@@ -159,10 +160,12 @@ FRAGMENTS = statement(f"""WITH {OWNER} SELECT (SELECT json_agg(w.row ORDER BY w.
     WHERE f.person_id = %(person_id)s AND f.namespace = %(namespace)s
       AND (f.scope_id = %(scope_id)s OR %(private)s) AND (f.chat_type = 'group' OR %(private_too)s))
   SELECT DISTINCT ON (m.scope_id, m.id) {MESSAGE} AS row, m.created_ms, m.id
-  FROM stretch JOIN fragments near ON near.scope_id = stretch.scope_id AND near.session_id = stretch.session_id
-    AND near."position" BETWEEN stretch.first AND stretch.last
-  JOIN messages m ON m.scope_id = near.scope_id AND m.id = near.id
-  WHERE near.person_id = %(person_id)s AND near.namespace = %(namespace)s AND m.deleted_ms IS NULL) w) FROM me""")
+  FROM stretch, LATERAL (SELECT f.scope_id, f.id FROM fragments f
+    WHERE f.scope_id = stretch.scope_id AND f.session_id = stretch.session_id
+      AND f."position" BETWEEN stretch.first AND stretch.last
+      AND f.person_id = %(person_id)s AND f.namespace = %(namespace)s OFFSET 0) near,
+  LATERAL (SELECT * FROM messages WHERE scope_id = near.scope_id AND id = near.id AND deleted_ms IS NULL OFFSET 0) m) w)
+FROM me""")
 _THEIRS = """p.id = ANY(%(items)s::bigint[]) AND p.person_id = %(person_id)s AND p.namespace = %(namespace)s
   AND (p.chat_type = 'group' OR %(private_too)s)"""
 ITEMS = statement(f"""WITH {OWNER} SELECT (SELECT json_agg(to_json(p) ORDER BY p.id) FROM profile_items p

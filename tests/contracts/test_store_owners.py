@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
@@ -14,12 +15,13 @@ from memory.embedding import Embedded, Unembedded
 from memory.errors import StoreUnavailable
 from memory.ids import Ids
 from memory.stores.postgres import PostgresStore
+from memory.stores.postgres_derived_sql import FRAGMENTS
 from memory.stores.postgres_owner import OWNER, owned
 from memory.stores.postgres_pool import Database, Refused
 from memory.stores.postgres_statement import Statement, statement
 from tests.contracts.columns import PostgresColumn
 from tests.contracts.derived import answered, learned, live, person
-from tests.contracts.store import NOW, fact, item, key, opened, owner, texts, wish
+from tests.contracts.store import NOW, fact, item, key, opened, texts, wish
 
 OWNED = dict.fromkeys(("facts", "profile_items", "fragments", "corpora", "vectors"), "person_id")
 TABLES = OWNED | {"terms": "term"}
@@ -240,23 +242,26 @@ class TestStore:
         assert [(me, "mine")] * 2 + [(you, "yours")] * 2 == sorted((one.person_id, one.text) for one in missing)
 
     async def test_neighbours_are_found_without_reading_a_long_session(
-        self, store: PostgresStore, column: PostgresColumn, postgres_url: str
+        self, store: PostgresStore, database: Database, column: PostgresColumn
     ) -> None:
         """Security comes before what is no plain comparison, so that must not be what the index is searched by (M4)."""
         me = await known(store, "u1", words="mine", turn_id=1)
-        ((scope_id, id_, session_id),) = await column.sql(
-            "SELECT scope_id, id, session_id FROM fragments WHERE scope_id <> 0"
-        )
+        ((scope_id, id_),) = await column.sql("SELECT scope_id, id FROM fragments WHERE scope_id <> 0")
         await column.sql(f"""INSERT INTO fragments (scope_id, id, person_id, namespace, chat_type, session_id, "position",
-            length, terms) SELECT {scope_id}, {id_} + n, {me}, 'shared', 'private', '{session_id}', n, 1, '{{}}'
-          FROM generate_series(1, 20000) n""")
+            length, terms) SELECT scope_id, id + n, person_id, namespace, chat_type, session_id, "position" + n, 1, terms
+          FROM fragments, generate_series(1, 5000) n WHERE id = {id_}""")
+        await column.sql(f"""INSERT INTO messages SELECT more.* FROM messages m, generate_series(1, 5000) n,
+            jsonb_populate_record(m, jsonb_build_object('id', m.id + n, 'turn_id', m.turn_id + n)) more
+          WHERE m.id = {id_}""")
         await column.sql("VACUUM ANALYZE")
-        await store.derived.fragments(owner(scope_id, person_id=me), [(scope_id, id_ + 9000)])
-        before = await _fetched(column)
+        wanted = {"scope_ids": [scope_id], "ids": [id_ + 2500], "person_id": me, "namespace": "shared"}
+        wanted |= {"scope_id": scope_id, "private": True, "private_too": True}
+        before = await _read(database)
 
-        await store.derived.fragments(owner(scope_id, person_id=me), [(scope_id, id_ + 9000)])
+        ((found,),) = await database.fetch(FRAGMENTS, wanted)
 
-        assert await _fetched(column) - before < 50
+        assert 5 == len(json.loads(found))
+        assert (1 + 5) + 5 <= await _read(database) - before < 30
 
     async def test_parts_alone_are_behind_the_wall_too(self, store: PostgresStore, column: PostgresColumn) -> None:
         """Where one part cannot be read, the others are read one by one."""
@@ -274,10 +279,9 @@ class TestStore:
         assert ["mine", "reply to mine"] == texts(loaded.window)
 
 
-async def _fetched(column: PostgresColumn) -> int:
-    """Return how many rows of the index of recall were read so far."""
-    await column.sql("SELECT pg_stat_clear_snapshot()")
-    ((count,),) = await column.sql(
-        "SELECT sum(idx_tup_fetch + seq_tup_read)::bigint FROM pg_stat_user_tables WHERE relname = 'fragments'"
-    )
-    return int(count)
+async def _read(database: Database) -> int:
+    """Return how many messages and fragments were read so far, on this connection too."""
+    await database.fetch(statement("SELECT pg_stat_force_next_flush()"))
+    count = """SELECT sum(idx_tup_fetch + seq_tup_read)::bigint FROM pg_stat_user_tables
+      WHERE relname IN ('fragments', 'messages')"""
+    return int((await database.fetch(statement(count)))[0][0])
