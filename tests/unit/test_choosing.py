@@ -120,6 +120,30 @@ async def test_the_ledger_says_what_the_threshold_kept_out_and_a_replay_agrees(t
     assert asked == len(embedder.asked)
 
 
+async def test_an_item_that_is_older_than_those_loaded_is_found(tmp_path: Path) -> None:
+    """However much was learned since."""
+    embedder = FakeEmbedder("small", [("tea", "茶"), ("shoe", "鞋")])
+    async with talking(tmp_path, embedder, "shoe 42", *["green tea"] * 55) as (talk, meaning):
+        await meaning.open()
+        await meaning.embed_some(owner="a", now_ms=NOW, lease_ms=1000)
+
+        prepared = await talk.ask("我的鞋?")
+
+    assert "shoe 42" in prepared.context.system
+    assert "green tea" not in prepared.context.system
+
+
+async def test_nobody_known_has_nothing_near(tmp_path: Path) -> None:
+    embedder = FakeEmbedder("small", [("shoe", "鞋")])
+    async with talking(tmp_path, embedder, "shoe 42") as (talk, meaning):
+        await meaning.open()
+        await meaning.embed_some(owner="a", now_ms=NOW, lease_ms=1000)
+
+        prepared = await talk.ask("我的鞋?", person_id=None)
+
+    assert "shoe 42" not in prepared.context.system
+
+
 async def test_a_fallback_of_another_namespace_is_shown_nothing_near(tmp_path: Path) -> None:
     """Its question is compared with what that agent may know, and with nothing else."""
     embedder = FakeEmbedder("small", [("shoe", "鞋")])
