@@ -134,6 +134,12 @@ async def test_what_is_remembered_can_be_corrected_and_forgotten(browser: Browse
         await ask(chat, "我住在奥斯陆")
         await ask(chat, "我对花生过敏")
         await expect(known.locator(".kept .text")).to_have_text(["对花生过敏", "所在地：奥斯陆"])
+        await chat.page.locator(".saw").last.click()
+        await expect(chat.drawer.locator(".lessons li")).to_contain_text(
+            "我对花生过敏已记下始终留意：allergy（由规则发现）"
+        )
+        await expect(known).to_be_hidden()
+        await chat.page.locator("#known-open").click()
         await known.locator("[data-key='profile0 correct']").click()
         await known.locator("form input").fill("sk-proj-abcdefghijklmnopqrstuvwxyz0123456789")
         await chat.page.keyboard.press("Enter")
