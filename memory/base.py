@@ -190,6 +190,7 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str
     chat_type: str
     private_in_group: bool = False
+    agent: str = ""  # encoded, as in the key: beyond its own scope only talk with the same agent is recalled
 
 
 class ScopeRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -158,8 +158,8 @@ class Derived(Protocol):
 
     async def fragments(self, owner: Owner, wanted: Sequence[tuple[int, int]]) -> tuple[Message, ...]:
         """Return the messages of these (scope_id, id) as they are now that the owner's person may be shown there, with their
-        neighbours: up to two before and two after in the same session, that are fragments of the same person. Oldest first,
-        none twice, deleted ones left out."""
+        neighbours: up to two before and two after in the same session, that are fragments of the same person. Beyond the
+        owner's scope only what was said with the owner's agent. Oldest first, none twice, deleted ones left out."""
         ...
 
     async def items(self, owner: Owner, ids: Sequence[int]) -> tuple[ProfileItem, ...]:

@@ -79,6 +79,7 @@ def owner_of(turn: TurnRequest, scope_id: int) -> Owner:
         namespace=turn.policy.namespace,
         chat_type=said.key.chat_type,
         private_in_group=turn.policy.private_in_group,
+        agent=said.key.columns()[4],
     )
 
 

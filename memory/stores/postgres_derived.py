@@ -185,6 +185,7 @@ class PostgresDerived:
             "person_id": owner.person_id,
             "namespace": owner.namespace,
             "scope_id": owner.scope_id,
+            "agent": owner.agent,
             "private": private,
             "private_too": private or owner.private_in_group,
         }

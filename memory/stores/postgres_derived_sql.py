@@ -164,7 +164,8 @@ FRAGMENTS = statement(f"""WITH {OWNER} SELECT (SELECT json_agg(w.row ORDER BY w.
     WHERE f.scope_id = stretch.scope_id AND f.session_id = stretch.session_id
       AND f."position" BETWEEN stretch.first AND stretch.last
       AND f.person_id = %(person_id)s AND f.namespace = %(namespace)s OFFSET 0) near,
-  LATERAL (SELECT * FROM messages WHERE scope_id = near.scope_id AND id = near.id AND deleted_ms IS NULL OFFSET 0) m) w)
+  LATERAL (SELECT * FROM messages WHERE scope_id = near.scope_id AND id = near.id AND deleted_ms IS NULL
+    AND (scope_id = %(scope_id)s OR agent = %(agent)s) OFFSET 0) m) w)
 FROM me""")
 _THEIRS = """p.id = ANY(%(items)s::bigint[]) AND p.person_id = %(person_id)s AND p.namespace = %(namespace)s
   AND (p.chat_type = 'group' OR %(private_too)s)"""

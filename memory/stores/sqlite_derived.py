@@ -317,7 +317,8 @@ def put_summary(
 
 # --- what a person is shown ---
 
-_NEAR = f"""SELECT {MESSAGES.select} FROM messages AS m WHERE m.scope_id = :scope AND m.deleted_ms IS NULL AND m.id IN (
+_NEAR = f"""SELECT {MESSAGES.select} FROM messages AS m
+  WHERE m.scope_id = :scope AND m.deleted_ms IS NULL AND (m.scope_id = :here OR m.agent = :agent) AND m.id IN (
   SELECT near.id FROM fragments AS f JOIN fragments AS near ON near.scope_id = f.scope_id AND near.session_id = f.session_id
     AND near.position BETWEEN f.position - 2 AND f.position + 2
   WHERE f.scope_id = :scope AND f.id = :id AND f.person_id = :person AND f.namespace = :namespace
@@ -353,6 +354,7 @@ def fragments(db: sqlite3.Connection, owner: Owner, wanted: Sequence[tuple[int, 
             "person": owner.person_id,
             "namespace": owner.namespace,
             "here": owner.scope_id,
+            "agent": owner.agent,
             "private": private,
             "private_too": private or owner.private_in_group,
         }

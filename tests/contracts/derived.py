@@ -553,6 +553,19 @@ class RecallContract:
             assert () == await store.derived.fragments(reader, wanted)
         assert ["t1"] == texts(await store.derived.fragments(owner(scope_id, person_id=me, chat_type="group"), wanted))
 
+    async def test_talk_with_another_agent_stays_with_it(self, store: FullStore) -> None:
+        """C19, C21: what was said belongs to the agent it was said to; only profiles are shared."""
+        scope_id, id_ = await self._said(store, "u1", 1, 5)
+        me = await person(store)
+        elsewhere = await opened(store, room="r2", agent="other")
+        wanted = [(scope_id, id_)]
+
+        same = await store.derived.fragments(owner(elsewhere.id, person_id=me, agent="helper"), wanted)
+        other = await store.derived.fragments(owner(elsewhere.id, person_id=me, agent="other"), wanted)
+        here = await store.derived.fragments(owner(scope_id, person_id=me, agent="other"), wanted)
+
+        assert (["t1"], [], ["t1"]) == (texts(same), texts(other), texts(here))
+
 
 class ShownContract:
     """Rows of a prompt, for a replay and for what recall has chosen."""

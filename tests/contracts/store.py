@@ -89,7 +89,7 @@ def rule(name: str = "s-1", **fields: Any) -> SessionRule:
 
 def owner(scope_id: int, **fields: Any) -> Owner:
     """Return a private owner without a person; `fields` replace."""
-    defaults: dict[str, Any] = {"person_id": None, "namespace": "shared", "chat_type": "private"}
+    defaults: dict[str, Any] = {"person_id": None, "namespace": "shared", "chat_type": "private", "agent": "helper"}
     return Owner(scope_id=scope_id, **(defaults | fields))
 
 
