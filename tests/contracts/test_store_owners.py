@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
@@ -15,13 +14,13 @@ from memory.embedding import Embedded, Unembedded
 from memory.errors import StoreUnavailable
 from memory.ids import Ids
 from memory.stores.postgres import PostgresStore
-from memory.stores.postgres_derived_sql import FRAGMENTS
+from memory.stores.postgres_derived import PostgresDerived
 from memory.stores.postgres_owner import OWNER, owned
 from memory.stores.postgres_pool import Database, Refused
 from memory.stores.postgres_statement import Statement, statement
 from tests.contracts.columns import PostgresColumn
 from tests.contracts.derived import answered, learned, live, person
-from tests.contracts.store import NOW, fact, item, key, opened, texts, wish
+from tests.contracts.store import NOW, fact, item, key, opened, owner, texts, wish
 
 OWNED = dict.fromkeys(("facts", "profile_items", "fragments", "corpora", "vectors"), "person_id")
 TABLES = OWNED | {"terms": "term"}
@@ -254,13 +253,12 @@ class TestStore:
             jsonb_populate_record(m, jsonb_build_object('id', m.id + n, 'turn_id', m.turn_id + n)) more
           WHERE m.id = {id_}""")
         await column.sql("VACUUM ANALYZE")
-        wanted = {"scope_ids": [scope_id], "ids": [id_ + 2500], "person_id": me, "namespace": "shared"}
-        wanted |= {"scope_id": scope_id, "private": True, "private_too": True}
+        derived, mine = PostgresDerived(database, ids=Ids(2)), owner(scope_id, person_id=me)
         before = await _read(database)
 
-        ((found,),) = await database.fetch(FRAGMENTS, wanted)
+        found = await derived.fragments(mine, [(scope_id, id_ + 2500)])
 
-        assert 5 == len(json.loads(found))
+        assert [id_ + 2498, id_ + 2499, id_ + 2500, id_ + 2501, id_ + 2502] == sorted(row.id for row in found)
         assert (1 + 5) + 5 <= await _read(database) - before < 30
 
     async def test_parts_alone_are_behind_the_wall_too(self, store: PostgresStore, column: PostgresColumn) -> None:
