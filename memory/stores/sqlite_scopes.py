@@ -66,7 +66,9 @@ _ANSWERED = f"""SELECT EXISTS (SELECT 1 FROM scopes AS named
 _FIND_PERSON = """SELECT person_id FROM identities JOIN persons ON id = person_id
   WHERE kind = ? AND tenant = ? AND account = ? AND erased_ms IS NULL"""
 _NEW_PERSON = "INSERT INTO persons (id, created_ms) VALUES (?, ?)"
-_NEW_IDENTITY = "INSERT OR REPLACE INTO identities (kind, tenant, account, person_id) VALUES (?, ?, ?, ?)"  # an erased one's
+_NEW_IDENTITY = (
+    "INSERT OR REPLACE INTO identities (kind, tenant, account, person_id) VALUES (?, ?, ?, ?)"  # an erased one's
+)
 
 
 def _place(scope: Scope) -> tuple[str, str, str, str, str]:
