@@ -7,9 +7,11 @@ import itertools
 import re
 from typing import Any
 
-from memory.base import Identity, Message, ProfileItem, Store
+from memory.base import Identity, Message, ProfileItem
+from memory.derived import FullStore
 from memory.ids import Ids
 from memory.key import ConversationKey, Scope, scope_of
+from memory.learning import give_up
 from memory.policy import Policy
 from memory.service import Memory
 from memory.tokens import Tokenizers
@@ -48,18 +50,19 @@ def told(number: int) -> str:
 class Model:
     """A memory beside its model. Each verb takes a place and a number that varies what is done."""
 
-    def __init__(self, store: Store, *, name: str) -> None:
+    def __init__(self, store: FullStore, *, name: str) -> None:
         self.name = name
         self.now = NOW
         self.rooms: dict[Scope, Room] = {}
         self.profiles: dict[str, list[ProfileItem]] = {}
-        self.numbers = Ids(2, lambda: self.now)
+        # As of an instance of its own: on one database a row's id is one person's for ever.
+        self.numbers = Ids(2 + int(name[1:]) % 1000, lambda: self.now)
         self.turns: list[int] = []
         self.gone: set[str] = set()  # from all prompts to come
         self.deleted: set[str] = set()  # from replays too
         self.restart(store)
 
-    def restart(self, store: Store) -> None:
+    def restart(self, store: FullStore) -> None:
         """Go on as another process would: nothing remembered but the database."""
         self.store = store
         self.memory = Memory(store, tokenizers=Tokenizers(), clock=lambda: self.now)
@@ -177,6 +180,7 @@ class Model:
             turn_id=messages[0].event_id, scope=scope, messages=messages, policy=POLICY, fence=1, agent_change="carry",
             revision="r", language="zh" if number % 2 else "en",
         )  # fmt: skip
+        await self._forgo()
         prepared = await self.memory.load_and_append(request)
         if not room.active or self.now - room.last_ms >= POLICY.idle_ms:
             room.session, room.active = 1 + max((row.session for row in room.rows), default=0), True
@@ -189,6 +193,12 @@ class Model:
         self._check(prepared, room, key)
         await self._check_replay(prepared)
         return prepared, room
+
+    async def _forgo(self) -> None:
+        """Learn nothing from the turns so far: while they are due, the window would reach back to them."""
+        while due := await self.store.derived.claim(owner=self.name, now_ms=self.now, lease_ms=0, limit=100):
+            for turn in due:
+                await give_up(self.store.derived, turn.ledger)
 
     async def answer(self, prepared: Prepared, room: Room, number: int) -> None:
         """Store the reply; every other one asks something."""
