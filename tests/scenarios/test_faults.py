@@ -18,6 +18,7 @@ TEN = "one two three four five six seven eight nine ten"
 BODY = """
 agents: {default: {kind: openai, base_url: "LLMOCK", api_key: k, model: gpt-4o, idle_s: 5}}
 channels: {hook: {kind: webhook, secrets: ["${HOOK}"]}}
+memory: {model: none}
 """
 
 

@@ -24,6 +24,7 @@ agents:
   lost: {kind: openai, base_url: "http://127.0.0.1:9/v1", model: two, retries: 0}
 database: {timeout_s: 3}
 queue: {poll_s: 0.2}
+memory: {model: none}
 defaults: {limits: {per_minute: 100000, message_chars: 200}}
 channels:
   hook:

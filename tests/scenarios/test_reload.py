@@ -96,9 +96,11 @@ async def test_what_is_invalid_is_refused_with_its_line(world: Stage) -> None:
     await world.change(body("before the fault", defaults="{fallback: second}"))
     seen = len(world.gateway.log)
     text = world.gateway.config.read_text("utf-8")
-    lines = [*text.splitlines(), "  third: {kind: webhook, secrets: [], busy: sometimes}"]
+    lines = text.splitlines()
+    at = lines.index("channels:") + 1
+    lines.insert(at, "  third: {kind: webhook, secrets: [], busy: sometimes}")
     world.gateway.config.write_text("\n".join(lines), "utf-8")
-    await world.gateway.logged(f"{world.gateway.config}:{len(lines)} channels.third.busy", after=seen)
+    await world.gateway.logged(f"{world.gateway.config}:{at + 1} channels.third.busy", after=seen)
     turn = await world.hook().say("still there?", conversation="invalid")
     await world.change(body("after the fault"))
 

@@ -27,6 +27,7 @@ channels: {HOOK}
   capped: {{kind: webhook, secrets: ["${{HOOK}}"], memory: {{window: {{messages: 3}}}}}}
   tight: {{kind: webhook, secrets: ["${{HOOK}}"], memory: {{window: {{tokens: 100, keep_turns: 1}}}}}}
   chatty: {{kind: webhook, secrets: ["${{HOOK}}"], memory: {{fillers: ["tally ho", "得嘞您"]}}}}
+memory: {{model: none}}  # so that no window reaches back to what a summary does not cover yet
 """
 
 
