@@ -17,7 +17,7 @@ CommandName = Literal["help", "new", "stop", "agent", "memory", "forget", "unlea
 """`unlearn` is said in plain words only (`gateway/wishes.py`)."""
 
 NAMES: dict[str, CommandName] = {
-    "help": "help", "帮助": "help",
+    "help": "help", "帮助": "help", "start": "help",  # what platforms' own button for a first message sends
     "new": "new", "新对话": "new", "新会话": "new",
     "stop": "stop", "停止": "stop",
     "agent": "agent", "智能体": "agent",

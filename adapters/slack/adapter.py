@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
@@ -35,6 +36,8 @@ from config.channels.slack import SlackSettings
 logger = logging.getLogger(__name__)
 
 _OPENING_S = 1.0
+_QUIET_S = 60.0  # between two lines about requests that were refused
+_NOT_YET = b"later"  # what stands for a signing secret in the page's settings until there is one: everybody knows it
 _WORTH_A_LOOK = ("rate_limited", "other_installation")
 
 
@@ -57,11 +60,16 @@ class SlackAdapter:
         self._posting: Posting | None = None
         self._dispatch: Dispatch | None = None  # None: not open, or not yet
         self._socket: Socket | None = None
+        self._quiet_until = 0.0
         self._token: asyncio.Future[None] | None = None  # fails when Slack does not take it any more
 
     @asynccontextmanager
     async def running(self, intake: Intake) -> AsyncIterator[None]:
         settings = self._settings
+        if settings.mode == "http" and _NOT_YET in self._secrets:
+            raise AdapterFault(
+                f"channel {self._name!r}: signing_secrets still says 'later'; set the app's signing secret"
+            )
         async with client(settings) as (opened, session):
             self._client = opened
             try:
@@ -121,12 +129,23 @@ class SlackAdapter:
         """Take one request of Slack's: acknowledged once it is stored, so that what can't be stored comes again."""
         if self._settings.mode == "socket":
             raise Problem(404, "socket_mode", f"channel {self._name!r} takes its events over a socket")
-        payload = await verified(
-            request, secrets=self._secrets, limit=self._settings.body_bytes, seconds=self._settings.body_s
-        )
+        settings = self._settings
+        try:
+            payload = await verified(request, secrets=self._secrets, limit=settings.body_bytes, seconds=settings.body_s)
+        except Problem as problem:
+            self._refused(problem)
+            raise
         if self._dispatch is None:
             raise unavailable(f"channel {self._name!r} is being opened or closed", retry_after_s=_OPENING_S)
         return await self._dispatch(payload)
+
+    def _refused(self, problem: Problem) -> None:
+        """Tell the admin now and then: anybody may knock, and must not fill the log."""
+        now = time.monotonic()
+        if now >= self._quiet_until:
+            self._quiet_until = now + _QUIET_S
+            told = {"channel": self._name, "status": problem.status, "reason": problem.detail}
+            logger.warning("request refused", extra=told)
 
     async def _take(self, intake: Intake, event: InboundEvent | Ignored) -> None:
         """Return once an event is durable, or nothing for us. Raises what `Intake.accept` raises."""

@@ -24,6 +24,7 @@ from gateway.notices import NOTICES, notice
         ("/agent\nshop", Command("agent", "shop")),
         ("/停止", Command("stop")),
         ("/帮助", Command("help")),
+        ("/start", Command("help")),
         ("/记忆", Command("memory")),
         ("/newspaper", None),
         ("/etc/passwd", None),

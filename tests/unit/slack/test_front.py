@@ -13,10 +13,12 @@ import aiohttp
 import pytest
 from slack_sdk.signature import SignatureVerifier
 
+from adapters.errors import AdapterFault
 from adapters.problems import Problem
 from adapters.slack.signing import sign, timestamp_of, verify
+from tests.fakes import FakeIntake
 from tests.unit.slack.samples import callback, message
-from tests.unit.slack.world import World, world
+from tests.unit.slack.world import World, adapter, platform, world
 
 BODY = b'{"a": "\xe4\xbd\xa0"}'
 
@@ -91,6 +93,23 @@ async def test_whoever_is_not_slack_is_refused_before_anything_is_parsed(
 
     assert 401 == status
     assert not there.intake.turns
+
+
+async def test_a_signing_secret_that_everybody_knows_opens_no_channel() -> None:
+    """The page's settings say `later` until there is one: whoever has read it could sign as Slack."""
+    async with platform() as (_, _, bot):
+        with pytest.raises(AdapterFault, match="still says 'later'"):
+            async with adapter(bot, mode="http", signing_secrets=["later"]).running(FakeIntake()):
+                pass
+
+
+async def test_what_is_refused_is_told_of_now_and_then(there: World, caplog: pytest.LogCaptureFixture) -> None:
+    """Another app's secret, or a proxy that changes bodies, looks like a quiet day; strangers must not fill the log."""
+    for _ in range(3):
+        await post(there, signed(ours(), at_s=time.time() - 3600))
+
+    told = [vars(record) for record in caplog.records if record.message == "request refused"]
+    assert [("acme", 401)] == [(one["channel"], one["status"]) for one in told]
 
 
 @pytest.mark.parametrize(
