@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -215,6 +216,15 @@ def test_the_first_dialect_is_judged_by_the_address(settings: dict[str, object],
 
 def test_no_other_dialect_without_a_reason() -> None:
     """A refusal that names none of our fields, or one that already gave way, changes nothing."""
-    assert None is other_dialect(Dialect(cap="max_tokens"), "bad temperature")
+    assert None is other_dialect(Dialect(cap="max_tokens"), "bad top_p")
+    assert None is other_dialect(Dialect(cap="max_tokens", temperature=False), "bad temperature")
     assert None is other_dialect(Dialect(cap="max_tokens", swapped=True, usage=False), "max_tokens stream_options")
     assert None is other_dialect(Dialect(cap=None), "max_tokens")
+
+
+def test_what_memory_asks_for_besides_gives_way() -> None:
+    """Some services know no other temperature than their own, or no JSON schema: the question goes without."""
+    dialect = Dialect(cap="max_tokens")
+
+    assert msgspec.structs.replace(dialect, temperature=False) == other_dialect(dialect, "unsupported: temperature")
+    assert msgspec.structs.replace(dialect, schema=False) == other_dialect(dialect, "no response_format of json_schema")
