@@ -48,7 +48,7 @@ async def heard(there: World) -> None:
     await there.platform.settled()
     for way in TELEGRAM:
         updates = there.telegram(way).bot.updates
-        await there.tg.world.bell.until(lambda updates=updates: not updates.waiting(), timeout_s=20)
+        await there.tg.world.bell.until(lambda updates=updates: not updates.waiting(), timeout_s=60)
 
 
 def windows_in_redis(storage: str) -> int:
