@@ -11,16 +11,15 @@ import logging
 from collections.abc import Callable
 
 from config.channels.base import RoomSettings
-from config.loader import Configuration
 from config.settings import LearningSettings
 from gateway.live import Live
 from gateway.metrics import Metrics
+from gateway.policy import place_of_ledger
 from gateway.small_model import AgentModel, model_name
 from memory.base import Ledger
 from memory.derived import Derived, Due
 from memory.errors import ModelFailed, StoreUnavailable
 from memory.ids import Ids
-from memory.key import decode_part
 from memory.learning import Learning, give_up, learn
 from memory.models import SmallModel
 from memory.summary import Summarising, summarise
@@ -219,12 +218,3 @@ class Learner:
     @property
     def _settings(self) -> LearningSettings:
         return self._live.configuration.settings.learning
-
-
-def place_of_ledger(ledger: Ledger, configuration: Configuration) -> RoomSettings:
-    """Return the settings of the place where a turn was, as they are now; the defaults for a channel that is gone."""
-    channel = decode_part(ledger.frame.channel) if ledger.frame.channel else ""
-    if channel not in configuration.settings.channels:
-        return configuration.settings.defaults
-    room, slash, thread = ledger.frame.conversation.partition("/")
-    return configuration.effective(channel, decode_part(room), decode_part(thread) if slash else None)

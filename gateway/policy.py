@@ -4,7 +4,10 @@ another pair of settings."""
 from __future__ import annotations
 
 from config.channels.base import RoomSettings
+from config.loader import Configuration
 from config.settings import AgentSettings
+from memory.base import Ledger
+from memory.key import decode_part
 from memory.policy import Policy
 
 
@@ -39,3 +42,12 @@ def policy_of(
         down_weight=memory.down_weight,
         fillers=memory.fillers,
     )
+
+
+def place_of_ledger(ledger: Ledger, configuration: Configuration) -> RoomSettings:
+    """Return what `configuration` sets for the place where a turn was; the defaults for a channel that it does not have."""
+    channel = decode_part(ledger.frame.channel) if ledger.frame.channel else ""
+    if channel not in configuration.settings.channels:
+        return configuration.settings.defaults
+    room, slash, thread = ledger.frame.conversation.partition("/")
+    return configuration.effective(channel, decode_part(room), decode_part(thread) if slash else None)

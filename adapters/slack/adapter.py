@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
@@ -20,6 +19,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from adapters.base import Address, Call, Capabilities, InboundEvent, Intake, MessageEvent, Rate, Receipt
 from adapters.errors import AdapterFault, Refused, Unreachable
 from adapters.problems import Problem, unavailable
+from adapters.refusals import Refusals
 from adapters.slack import posting, render
 from adapters.slack.authors import Identity
 from adapters.slack.bolt import Dispatch, dispatcher
@@ -36,7 +36,6 @@ from config.channels.slack import SlackSettings
 logger = logging.getLogger(__name__)
 
 _OPENING_S = 1.0
-_QUIET_S = 60.0  # between two lines about requests that were refused
 _NOT_YET = b"later"  # what stands for a signing secret in the page's settings until there is one: everybody knows it
 _WORTH_A_LOOK = ("rate_limited", "other_installation")
 
@@ -60,7 +59,7 @@ class SlackAdapter:
         self._posting: Posting | None = None
         self._dispatch: Dispatch | None = None  # None: not open, or not yet
         self._socket: Socket | None = None
-        self._quiet_until = 0.0
+        self._refusals = Refusals(name, event="request refused", logger=logger)
         self._token: asyncio.Future[None] | None = None  # fails when Slack does not take it any more
 
     @asynccontextmanager
@@ -133,19 +132,11 @@ class SlackAdapter:
         try:
             payload = await verified(request, secrets=self._secrets, limit=settings.body_bytes, seconds=settings.body_s)
         except Problem as problem:
-            self._refused(problem)
+            self._refusals.tell(problem)
             raise
         if self._dispatch is None:
             raise unavailable(f"channel {self._name!r} is being opened or closed", retry_after_s=_OPENING_S)
         return await self._dispatch(payload)
-
-    def _refused(self, problem: Problem) -> None:
-        """Tell the admin now and then: anybody may knock, and must not fill the log."""
-        now = time.monotonic()
-        if now >= self._quiet_until:
-            self._quiet_until = now + _QUIET_S
-            told = {"channel": self._name, "status": problem.status, "reason": problem.detail}
-            logger.warning("request refused", extra=told)
 
     async def _take(self, intake: Intake, event: InboundEvent | Ignored) -> None:
         """Return once an event is durable, or nothing for us. Raises what `Intake.accept` raises."""

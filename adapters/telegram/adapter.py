@@ -20,6 +20,7 @@ from telegram.request import HTTPXRequest
 from adapters.base import Address, Call, Capabilities, Intake, Rate, Receipt
 from adapters.errors import AdapterFault, SendFailed, Unreachable
 from adapters.problems import Problem, unavailable
+from adapters.refusals import Refusals
 from adapters.telegram import posting, render
 from adapters.telegram.commands import Menu, register
 from adapters.telegram.front import verified, webhook_url
@@ -35,7 +36,6 @@ from config.channels.telegram import TelegramSettings
 logger = logging.getLogger(__name__)
 
 _OPENING_S = 1.0
-_QUIET_S = 60.0  # between two lines about requests that were refused
 
 
 class TelegramAdapter:
@@ -72,7 +72,7 @@ class TelegramAdapter:
         self._receiver: Receiver | None = None  # None: not open, or not yet
         self._poller: Poller | None = None
         self._lookout: Lookout | None = None
-        self._quiet_until = 0.0
+        self._refusals = Refusals(name, event="update refused", logger=logger)
 
     @asynccontextmanager
     async def running(self, intake: Intake) -> AsyncIterator[None]:
@@ -149,18 +149,10 @@ class TelegramAdapter:
         try:
             update = await verified(request, secret=self._secret, limit=settings.body_bytes, seconds=settings.body_s)
         except Problem as refused:
-            self._refused(refused)
+            self._refusals.tell(refused)
             raise
         await self._take(update)
         return web.Response()
-
-    def _refused(self, problem: Problem) -> None:
-        """Tell the admin now and then: anybody may knock, and must not fill the log."""
-        now = time.monotonic()
-        if now >= self._quiet_until:
-            self._quiet_until = now + _QUIET_S
-            told = {"channel": self._name, "status": problem.status, "reason": problem.detail}
-            logger.warning("update refused", extra=told)
 
     async def _take(self, update: Fields) -> None:
         if self._receiver is None:

@@ -22,10 +22,9 @@ from gateway.errors import BadRequest
 from gateway.inbox.base import Inbox
 from gateway.intake import Intake
 from gateway.live import Live
-from gateway.policy import policy_of
+from gateway.policy import place_of_ledger, policy_of
 from memory.base import Ledger
 from memory.derived import FullStore
-from memory.key import decode_part
 from memory.policy import Policy
 from memory.replay import Explanation, Replay
 from memory.service import Memory
@@ -74,10 +73,7 @@ class Admin:
             return None
         rooms = [moved for moved in await self._store.moved_rooms() if moved.moved_ms <= ledger.now_ms]
         configuration = configuration.moved((moved.channel, moved.room, moved.now_room) for moved in rooms)
-        channel = decode_part(ledger.frame.channel)
-        room, slash, thread = ledger.frame.conversation.partition("/")
-        place = configuration.effective(channel, decode_part(room), decode_part(thread) if slash else None)
-        return configuration.settings.agents[ledger.agent], place
+        return configuration.settings.agents[ledger.agent], place_of_ledger(ledger, configuration)
 
 
 def _policy(ledger: Ledger, agent: AgentSettings, room: RoomSettings) -> Policy:
