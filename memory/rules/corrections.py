@@ -14,7 +14,7 @@ from memory.rules.answers import fits
 from memory.rules.nouns import slots_named
 from memory.rules.rule import Op
 from memory.rules.sentences import Sentence, comparable
-from memory.slots import slot_of
+from memory.slots import SLOTS, slot_of
 
 Change = tuple[Op, str, str]
 """What to do, the slot, the value."""
@@ -40,14 +40,14 @@ _SWAPS = (
 )
 _MEANT = (
     re.compile(
-        rf"(?:\b(?:i meant|i mean|i should have said|make that|correction:?|typo,?(?: it's)?)"
+        rf"(?:\b(?:i meant|i should have said|make that|correction:?|typo,?(?: it's)?)"
         rf"|\bsorry,? (?:it's|it is|that's))"
         rf" (?P<new>{_EN}?)(?= ?(?:$|,))",
         re.I,
     ),
     re.compile(
-        rf"(?:[说打写记搞发弄讲]错了?[,\s]*(?:应该|其实)?[是要]?|应该是|其实是|实际是|正确的是|我是说|我指的是"
-        rf"|更正[:,]?) ?(?P<new>{_ZH}) ?[码号]?(?=$|[,\s的了哈啊哦呀吧])",
+        rf"(?:[说打写记搞发弄讲]错了?+[,\s]*(?:应该|其实)?[是要]?|^不对[,\s]*(?:应该)?是|应该是|其实是|实际是|正确的是|我是说|我指的是"
+        rf"|更正[:,]?) ?(?![了的吧啊哦呢哈呀嘛])(?P<new>{_ZH}) ?[码号]?(?=$|[,\s的了哈啊哦呀吧])",
         re.I,
     ),
 )
@@ -132,11 +132,14 @@ def _spoken_of(old: str, named: list[str], said: str, asked: str) -> list[str]:
 
 
 def _slot_of_new(new: str, known: Sequence[KnownValue], said: str, asked: str) -> str | None:
-    """Only the new value is said: it takes the place of the one of its kind that was just repeated, or is the only one."""
+    """Only the new value is said: it takes the place of the one of its kind that was just repeated, or is the only one. Words
+    (not numbers) never take a slot's place of which nobody knows what fits: a model named it, and can correct it."""
+    numeric = any(map(str.isdigit, new))
     alike = [one for one in known if _shape(one.value) == _shape(new) and fits(one.slot, new) and one.value != new]
+    alike = [one for one in alike if numeric or one.slot in SLOTS]
     named = slots_named(said)
     repeated = [one for one in alike if comparable(one.value) in comparable(asked)]
-    for some in ([one for one in alike if one.slot in named], repeated, alike if any(map(str.isdigit, new)) else []):
+    for some in ([one for one in alike if one.slot in named], repeated, alike if numeric else []):
         if len({one.slot for one in some}) == 1:
             return some[0].slot
     return None

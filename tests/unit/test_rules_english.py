@@ -173,6 +173,8 @@ CORRECTED = [
     ("Sorry, it's Porto", "Great, Lisbon it is.", "destination=Lisbon", "destination=Porto"),
     ("I meant Porto", "Fine.", "destination=Lisbon", ""),
     ("I meant the other one", "", "order=8821", ""),
+    ("I mean really", "Blue it is.", "colour=blue product=boots", ""),
+    ("make that two", "Blue it is.", "colour=blue", ""),
     ("I'm not Anna, I'm Hanna", "Thanks, Anna!", "name=Anna", "name=Hanna"),
     ("I meant oat, not soy", "", "allergy=soy", "-allergy=soy allergy=oat"),
     ("It's 8812, not 8821?", "", "order=8821", ""),
