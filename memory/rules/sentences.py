@@ -25,6 +25,9 @@ _QUOTED = re.compile(
     r"""(?<!\w)(?P<q>["'])(?P<a>[^"'\n]{1,400}?)(?P=q)(?!\w)|[“”„](?P<b>[^“”\n]{1,400})[“”]|[「『](?P<c>[^」』\n]{1,400})[」』]"""
     r"""|[«‹](?P<d>[^»›\n]{1,400})[»›]|‘(?P<e>[^‘’\n]{1,400})’(?!\w)"""
 )
+_ADDRESS = re.compile(
+    r"\s*(?:[@!][^\W\d][\w.-]{0,63}|<@\w{1,32}>)[,:]?\s+"
+)  # whom the message calls: "@bot remember …"
 _A_NAME = re.compile(
     r"[A-Za-z][\w.-]{0,19}(?: [A-Za-z][\w.-]{0,19})?|[\u3400-\u9fff·]{1,6}"
 )  # in quotes: what something is called
@@ -68,7 +71,9 @@ def _sentence(own: str, text: str, *, asks: bool) -> Sentence:
 
 
 def _spoken(text: str) -> str:
-    blotted = _NOT_SAID.sub(lambda piece: BLOT * len(piece[0]), text)
+    address = _ADDRESS.match(text)
+    lead = address.end() if address else 0
+    blotted = " " * lead + _NOT_SAID.sub(lambda piece: BLOT * len(piece[0]), text[lead:])
     return _QUOTED.sub(_unquoted, blotted)
 
 

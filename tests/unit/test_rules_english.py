@@ -263,6 +263,20 @@ def test_a_later_sentence_of_a_message_corrects_an_earlier_one() -> None:
     assert of("My order is 8821. Sorry, I meant 8812.") == "order=8812"
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("@clew remember that I am on holiday until May 8", "remember=I am on holiday until May 8"),
+        ("!bot, forget my birthday", "-birthday="),
+        ("＠小助手，忘掉我的生日吧", "-birthday="),
+        ("@clew 记住我下周休假", "remember=我下周休假"),
+    ],
+)
+def test_whom_a_message_calls_is_no_part_of_what_it_says(text: str, expected: str) -> None:
+    """B49: in groups a message begins with the bot's name or a prefix, and is understood as in private."""
+    assert of(text) == expected
+
+
 def test_what_is_said_twice_is_proposed_once() -> None:
     """The same thing in another case is the same thing (mem0#1674)."""
     found = propose(
