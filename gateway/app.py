@@ -351,7 +351,7 @@ async def run(
             names=memory.names,
             ids=ids,
             configuration=lambda: live.configuration,
-            act=lambda event: control.act(event),
+            act=lambda event: control.take(event),
             arrived=lambda event: lanes.arrived(event),
             ended_at_once=ended,
             delivered=lambda channel, seconds: metrics.delivered(seconds, channel=channel),

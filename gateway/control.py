@@ -1,6 +1,7 @@
 """What acts at once, past the lane: stops, edits, deletions, observed talk, rooms that move, and the bot's comings and goings.
 
-The event is stored first; a crash in between leaves it accepted, and `recover` applies it then. An edit finds its message
+The event is stored first; a crash in between leaves it accepted, and `recover` applies it then. So the platform's
+acknowledgement need not wait for what takes long: names that are looked up. An edit finds its message
 waiting (whoever begins it will see the edit: `amending.py`), in memory, or between the two: begun and not yet remembered. Then
 the edit waits too, until memory has the message or its turn is over.
 """
@@ -32,6 +33,9 @@ from memory.turn import Incoming
 logger = logging.getLogger(__name__)
 
 STOPPED = Outcome(state="ignored", rule="stopped")
+ACK_S = 0.5
+"""What an acknowledgement waits for, at most; platforms give it three seconds."""
+
 STOP_REACH = 1000
 """Messages of a lane that `/stop` looks through for its speaker's."""
 
@@ -40,8 +44,8 @@ MOST_LATER = 1000
 
 
 class Control:
-    """Applies control events. `settled` is told each event that has reached its end, `ended` (channel, outcome, rule) of each
-    message that is ended before it began."""
+    """Applies control events. `settled` is told each event that has reached its end, `ended` (channel, outcome, rule) likewise,
+    and of each message that is ended before it began."""
 
     def __init__(
         self,
@@ -76,6 +80,25 @@ class Control:
         self._later: dict[int, Event] = {}
         self._met: set[int] = set()  # of these: whose message had begun
         self._wake = asyncio.Event()
+        self._runs = False
+        self._behind: set[asyncio.Task[None]] = set()  # owned by `run`
+
+    async def take(self, event: Event) -> None:
+        """Apply one stored control event, as `act` does. What takes longer than `ACK_S` goes on when this has returned."""
+        if not self._runs or len(self._behind) >= MOST_LATER:
+            await self.act(event)
+            return
+        task = asyncio.create_task(self.act(event), name=f"control {event.id}")
+        self._behind.add(task)
+        task.add_done_callback(self._acted)
+        await asyncio.wait({task}, timeout=ACK_S)
+        if task.done():
+            task.result()
+
+    def _acted(self, task: asyncio.Task[None]) -> None:
+        self._behind.discard(task)
+        if not task.cancelled() and (fault := task.exception()) is not None:
+            logger.warning("not applied yet", exc_info=fault, extra={"task": task.get_name()})
 
     async def act(self, event: Event) -> None:
         """Apply one stored control event and give it its terminal state; or keep it for `run`, where its message is between
@@ -95,6 +118,7 @@ class Control:
             raise
         self._later.pop(event.id, None)
         self._met.discard(event.id)
+        self._ended(event.channel, outcome.state, outcome.rule or outcome.code or "")
         if stored is not None:
             self._settled([stored], None)
 
@@ -118,6 +142,16 @@ class Control:
     async def run(self) -> None:
         """Apply what had to wait, as turns go on, for as long as the gateway runs. What is left at its end, `recover` of the
         next one finds."""
+        self._runs = True
+        try:
+            await self._apply_later()
+        finally:
+            self._runs = False
+            for task in self._behind:
+                task.cancel()
+            await asyncio.gather(*self._behind, return_exceptions=True)
+
+    async def _apply_later(self) -> None:
         seen = 0
         while True:
             if not self._later:

@@ -48,8 +48,8 @@ RETRY_AFTER_S = 2.0
 
 
 class Intake:
-    """Implements `adapters.base.Intake` over one inbox; `act` is called with every control event, `arrived` with every
-    message that waits in a lane, once it is stored."""
+    """Implements `adapters.base.Intake` over one inbox; `act` is called with every control event (which may come to its end
+    later), `arrived` with every message that waits in a lane, once it is stored."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Intake:
         poll_s: float,
     ) -> None:
         """`talk` hears every message; `configuration` gives the settings of the moment; `ended_at_once` hears (channel,
-        outcome, rule) of every new event that waits in no lane, `delivered` (channel, seconds since it was accepted) of every
+        outcome, rule) of every new event that ends as it is stored, `delivered` (channel, seconds since it was accepted) of every
         turn whose reply went out."""
         self._inbox = inbox
         self._outbox = outbox
@@ -128,7 +128,7 @@ class Intake:
         if pending:  # new, or applying it failed when it was
             await self._act(stored)
             stored = await self._inbox.event(stored.id) or stored
-        if stored.outcome is not None and (fresh or pending):
+        elif fresh and stored.outcome is not None:
             self._ended_at_once(event.channel, stored.outcome.state, stored.outcome.rule or verdict.rule)
         elif fresh and stored.kind == "message":
             if stored.id != new.id:

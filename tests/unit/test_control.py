@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +65,7 @@ class House:
         self.memory = Memory(store, tokenizers=Tokenizers())
         self.platform = Names()
         self.ended: list[str] = []
+        self.counted: list[tuple[str, str]] = []
         self.control = self.another()
 
     def another(self, queues: Queues | None = None) -> Control:
@@ -85,7 +86,7 @@ class House:
             ),
             moved=rooms.move,
             settled=lambda events, _: self.ended.extend(event.state for event in events),
-            ended=lambda *_: None,
+            ended=lambda _, outcome, rule: self.counted.append((outcome, rule)),
             retry_s=0.01,
             look_s=0.01,
         )
@@ -196,6 +197,37 @@ async def test_what_is_said_of_overheard_talk_while_its_names_are_looked_up_coun
     assert ("observed" if left else "ignored") == (await house.outcome(overheard))[0]
 
 
+@pytest.mark.parametrize("said", [_message("slow 慢"), _edit("slow 慢")], ids=["overheard", "edited"])
+async def test_the_acknowledgement_waits_for_no_names(house: House, said: InboundEvent) -> None:
+    """Not for long: a platform that is slow with a name gets its answer in time all the same, and it is applied behind that."""
+    house.platform.held["slow 慢"] = asyncio.Event()
+    await house.control.act(await house.told(_message("before")))
+    event = await house.told(said, rule="observe" if isinstance(said, MessageEvent) else "edit")
+    async with _running(house):
+        await house.control.take(event)
+        assert "accepted" == (await house.outcome(event))[0]
+        await house.platform.asked.wait()
+        house.platform.held["slow 慢"].set()
+        await _until_ended(house, event)
+
+    assert "slow 慢" in await house.background()
+
+
+async def test_what_still_waits_for_names_at_the_end_stays_for_the_next_start(house: House) -> None:
+    """The end of the gateway waits for no platform."""
+    house.platform.held["slow"] = asyncio.Event()
+    event = await house.told(_message("slow"))
+    async with _running(house):
+        await house.control.take(event)
+        await house.platform.asked.wait()
+    house.platform.held.clear()
+    assert "accepted" == (await house.outcome(event))[0]
+
+    await house.another().act(event)  # as `recover` does
+
+    assert ["slow"] == await house.background()
+
+
 async def test_what_cant_be_applied_ends_in_sight_and_keeps_nobody(house: House) -> None:
     """Neither what came behind it, nor the next start."""
     bad = await house.told(MoveEvent(**PLACE, dedupe_ids=("4",), new_room=""), rule="move")
@@ -207,6 +239,7 @@ async def test_what_cant_be_applied_ends_in_sight_and_keeps_nobody(house: House)
     assert ("dead", "not_applied") == await house.outcome(bad)
     assert ("observed", "observe") == await house.outcome(good)
     assert ["dead", "observed"] == house.ended
+    assert [("dead", "not_applied"), ("observed", "observe")] == house.counted
 
 
 class Busy:
@@ -232,13 +265,28 @@ async def test_what_could_not_be_stored_is_tried_again(house: House) -> None:
     event = await house.told(_message("overheard"))
 
     with pytest.raises(StoreBusy):
-        await control.act(event)
+        await control.take(event)
     running = asyncio.ensure_future(control.run())
     await _until_ended(house, event)
+    again = await house.told(_message("again 又", "n"))
+    busy.left = 1
+    with pytest.raises(StoreBusy):
+        await control.take(again)
+    await _until_ended(house, again)
     running.cancel()
 
     assert ("observed", "observe") == await house.outcome(event)
-    assert ["overheard"] == await house.background()
+    assert ["overheard", "again 又"] == await house.background()
+
+
+@asynccontextmanager
+async def _running(house: House) -> AsyncIterator[None]:
+    """Let the house's control run for as long as the block takes."""
+    running = asyncio.ensure_future(house.control.run())
+    await asyncio.sleep(0)  # it has begun
+    yield
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
 
 
 async def _until_ended(house: House, event: Event) -> None:

@@ -70,6 +70,7 @@ class Way:
     opened: AsyncExitStack
     act: Callable[[Event], Awaitable[None]]
     ended: list[tuple[str, str]] = field(default_factory=list)
+    acted: list[int] = field(default_factory=list)
     arrived: list[int] = field(default_factory=list)
     number: int = 0
 
@@ -93,6 +94,7 @@ class Way:
 
     async def apply(self, event: Event) -> None:
         """Give a control event its end, as the gateway's control does."""
+        self.acted.append(event.id)
         await self.inbox.finish([event.id], Outcome(state="applied", rule="done"), lane=event.lane, fence=None)
 
 
@@ -245,7 +247,7 @@ class TestControl:
     async def test_one_that_could_not_be_applied_is_applied_when_it_comes_again(
         self, way: Way, fault: Exception
     ) -> None:
-        """The sender is asked to come again, and its repeat is no mere duplicate: it ends applied, and counts once."""
+        """The sender is asked to come again, and its repeat is no mere duplicate: it ends applied, once."""
         faults = [fault]
 
         async def act(event: Event) -> None:
@@ -263,7 +265,7 @@ class TestControl:
         views = [await way.intake.accept(deletion) for _ in range(2)]
 
         assert [("applied", True)] * 2 == [(view.status, view.duplicate) for view in views]
-        assert [("applied", "done")] == way.ended
+        assert 1 == len(way.acted)
         assert [] == way.arrived
 
     async def test_a_repeat_with_another_body_applies_nothing(self, way: Way) -> None:
@@ -273,7 +275,7 @@ class TestControl:
         with pytest.raises(Conflict):
             await way.intake.accept(stop, fingerprint="b")
 
-        assert [("applied", "done")] == way.ended
+        assert 1 == len(way.acted)
 
 
 class TestStoreAway:
