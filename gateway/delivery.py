@@ -26,6 +26,9 @@ logger = logging.getLogger(__name__)
 THROTTLED_MOST = 10_000
 """Chunks remembered as asked to wait; beyond that the oldest begin their time anew."""
 
+LOOKS = 2
+"""Looks that must find nothing before what may have been sent is sent again."""
+
 Record = Callable[[], Awaitable[bool | None]]
 """The write that says how an attempt went. False from it: the turn goes on."""
 
@@ -172,22 +175,28 @@ class Delivery:
         return self._sent(chunk, receipt.message_id)
 
     async def _looked_up(self, chunk: Chunk, error: str, *, repeatable: bool) -> Record | None:
-        """Find out what became of a send whose end nobody saw, as often as it would have been sent."""
+        """Find out what became of a send whose end nobody saw, as often as it would have been sent. It may still be under way,
+        so each look waits first, and one that finds nothing is followed by another before it is sent again."""
         if not self._sending.can_find(chunk):
             again = repeatable and chunk.attempts < self._attempts
             return self._retried(chunk, error) if again else self._unknown(chunk, error)
-        for attempt in range(1, self._attempts + 1):
-            wait_s = retry_wait_s(attempt, first_s=self._first_wait_s)
+        asked_to_wait_s, missing = 0.0, 0
+        for attempt in range(1, max(self._attempts, LOOKS) + 1):
+            if await self._stood_aside(max(retry_wait_s(attempt, first_s=self._first_wait_s), asked_to_wait_s)):
+                return None  # it is still on record as being sent, so it is looked up at the next start
+            asked_to_wait_s = 0.0
             try:
                 receipt = await self._sending.find(chunk)
             except Throttled as fault:
-                wait_s = max(wait_s, fault.retry_after_s)
+                asked_to_wait_s = fault.retry_after_s
             except SendFailed:
                 logger.debug("what became of a send can't be told yet", exc_info=True, extra={"turn": chunk.turn_id})
             else:
-                return self._retried(chunk, error) if receipt is None else self._sent(chunk, receipt.message_id)
-            if await self._stood_aside(wait_s):
-                return None  # it is still on record as being sent, so it is looked up at the next start
+                if receipt is not None:
+                    return self._sent(chunk, receipt.message_id)
+                missing += 1
+                if missing == LOOKS:
+                    return self._retried(chunk, error)
         return self._unknown(chunk, error)
 
     async def _stood_aside(self, seconds: float) -> bool:

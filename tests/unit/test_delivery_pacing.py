@@ -249,19 +249,40 @@ async def test_a_room_that_moves_for_ever_is_given_up(box: SqliteInbox) -> None:
 
 @pytest.mark.parametrize("stores_anything", [True, False], ids=["arrived", "did not arrive"])
 async def test_a_lost_answer_is_looked_up(box: SqliteInbox, stores_anything: bool) -> None:
-    """Where the platform can tell, an unknown send is settled: found, or made again, never both."""
+    """Where the platform can tell, an unknown send is settled: found, or made again, never both. It may still be under way
+    when it is looked for first: nothing found once proves nothing."""
     turn = await reply(box, "r", "x")
     platform = Finding(
         lost,
         TimeoutError(),
+        None,
         Throttled("429", retry_after_s=0.02),
         Receipt(message_id="p9") if stores_anything else None,
     )
-    outcomes = await deliver(box, platform, [turn])
+    outcomes = await deliver(box, platform, [turn], attempts=4)
 
     assert "answered" == outcomes[turn].state
-    assert 3 == platform.looked
+    assert 4 == platform.looked
     assert ([] if stores_anything else [("r", "x")]) == platform.got
+
+
+async def test_a_lost_answer_is_given_a_moment(box: SqliteInbox) -> None:
+    """No look comes at once: what is found too early would not be there yet, and stand there twice later."""
+    turn = await reply(box, "r", "x")
+    looks: list[float] = []
+
+    class Slow(Finding):
+        async def find(self, address: Address, *, chunk_id: str) -> Receipt | None:
+            looks.append(asyncio.get_running_loop().time())
+            return await super().find(address, chunk_id=chunk_id)
+
+    begun = asyncio.get_running_loop().time()
+    platform = Slow(lost, None, Receipt(message_id="p9"))
+    await deliver(box, platform, [turn], first_wait_s=0.2)
+
+    assert [] == platform.got
+    assert looks[0] - begun >= 0.2
+    assert looks[1] - looks[0] >= 0.4
 
 
 async def test_a_send_that_never_arrives_has_an_end(box: SqliteInbox) -> None:
@@ -318,7 +339,7 @@ async def test_the_end_leaves_a_look_up_for_the_next_start(tmp_path: Path) -> No
             moved=stays,
             send_s=1,
             attempts=3,
-            first_wait_s=60,
+            first_wait_s=0.01,
             throttled_s=60,
         )
         async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
