@@ -15,6 +15,7 @@ from memory.candidates import Candidate, Source
 from memory.derived import FullStore
 from memory.forgetting import Entry, Forgotten, KnownEntry, Place, Worded, entries, same_words, telling
 from memory.ids import Ids
+from memory.language import language_in
 from memory.slots import slot_of
 
 
@@ -59,8 +60,8 @@ class Knowing:
         """Put another value in place of what these rows say; return what went: nothing, where it was forgotten already.
 
         The person's own word, so it may be kept where what is said may be kept: else nothing changes, and the write bar's rule
-        comes back (a key of `memory.bar_words.RULES`). `language` is that of the sentence around it; `emails`: addresses may be
-        kept.
+        comes back (a key of `memory.bar_words.RULES`). `language` is that of the sentence around it, where the value shows
+        none; `emails`: addresses may be kept.
         """
         value = " ".join(value.split())
         items, facts, waiting = await self._meant(person_id, [named])
@@ -95,7 +96,8 @@ class Knowing:
         fresh_id = None if _place(row) in said else self._ids.next()
         said.add(_place(row))
         slot = slot_of(row.slot) if row.slot else None
-        sentence = "{}" if slot is None else slot.chinese if language == "zh" else slot.english
+        chinese = (language_in(value) or language) == "zh"
+        sentence = "{}" if slot is None else slot.chinese if chinese else slot.english
         return Worded(id=row.id, fresh_id=fresh_id, value=value, text=sentence.format(value))
 
 

@@ -16,6 +16,7 @@ from config.loader import Configuration
 from gateway.inbox.base import Outcome
 from gateway.notices import Language, notice
 from memory.key import ChatType, ConversationKey, Scope, scope_of
+from memory.language import language_in
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -104,29 +105,20 @@ def place_of(event: InboundEvent, configuration: Configuration) -> RoomSettings 
     return configuration.effective(event.channel, event.room, event.thread)
 
 
-_HAN = re.compile("[\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
-_KANA_HANGUL = re.compile("[\u3041-\u30ff\uac00-\ud7a3]")
-_WORD = re.compile(r"[^\W\d_\u3005\u3007\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff]+")
 _PRIMARY = re.compile(r"([A-Za-z]{2,3})(?:[-_]|$)")
-_LOOKED_AT = 1000  # characters: a language shows itself early, and the cost stays the same for any message
 
 
 def language_of(text: str, *, hint: str | None, setting: Literal["auto", "en", "zh"]) -> Language:
     """Return the language for notices and commands: the admin's, else the platform's word (`hint`, BCP 47), else the text's.
 
-    Of the two complete languages, whoever speaks neither gets English. A text is Chinese when it has at least as many Han
-    characters as words of other scripts ("帮我 deploy 一下 cluster": 5 to 2), and is not Japanese or Korean.
+    Of the two complete languages, whoever speaks neither gets English.
     """
     if setting != "auto":
         return setting
     primary = _PRIMARY.match(hint or "")
     if primary and primary[1].lower() != "und":
         return "zh" if primary[1].lower() in ("zh", "cmn", "yue") else "en"
-    text = text[:_LOOKED_AT]
-    han = len(_HAN.findall(text))
-    if not han or 4 * len(_KANA_HANGUL.findall(text)) >= han:
-        return "en"
-    return "zh" if han >= len(_WORD.findall(text)) else "en"
+    return language_in(text) or "en"
 
 
 def encode(routed: Route) -> bytes:

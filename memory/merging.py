@@ -17,6 +17,7 @@ from memory.base import Fact, Ledger, ProfileItem
 from memory.candidates import Candidate
 from memory.derived import Material
 from memory.folding import folded
+from memory.language import language_in
 from memory.slots import Slot, slot_of
 
 _SERVICE_SLOTS = ("request", "product", "order")
@@ -31,7 +32,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 
     namespace: str
     facts_ttl_ms: int
-    language: str  # of the sentences that items are made into
+    language: str  # of the sentences that items are made into, where neither the saying nor what it answers tells one
 
 
 class Merged(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,6 +98,7 @@ class _Merging:
         self._rules = rules
         self._person_id = material.person_id or 0
         self._said = {row.id: row for row in material.messages}
+        self._asked = material.before.text if material.before else ""
         own = set(self._said)
         # What an earlier run made of this very turn goes when this run is stored: it counts as unknown.
         self._facts = [row for row in material.facts if own.isdisjoint(row.source_ids)]
@@ -218,7 +220,9 @@ class _Merging:
     def _item(self, slot: Slot, value: str, said_id: int, *, sources: Collection[int] = ()) -> ProfileItem:
         """Return the item that the message `said_id` has brought, made from it alone unless more `sources` are named."""
         said = self._said[said_id]
-        sentence = slot.chinese if self._rules.language == "zh" else slot.english
+        # "42" is worded as the question was that it answers
+        language = language_in(said.text) or language_in(self._asked) or self._rules.language
+        sentence = slot.chinese if language == "zh" else slot.english
         return ProfileItem(
             id=0,
             person_id=self._person_id,

@@ -61,9 +61,10 @@ def merged(
     facts: tuple[Fact, ...] = (),
     items: tuple[ProfileItem, ...] = (),
     messages: tuple[Message, ...] = (said(), said(OWN + 1)),
+    before: Message | None = None,
     language: str = "en",
 ) -> Merged:
-    material = Material(person_id=ANN, messages=messages, before=None, facts=facts, items=items)
+    material = Material(person_id=ANN, messages=messages, before=before, facts=facts, items=items)
     ledger = Ledger(
         turn_id=1, scope_id=SCOPE, session_id="s-1", person_id=ANN, agent="default", revision="r", now_ms=NOW,
         tokenizer="", budget={}, entries=(), failed=(), notes=(), prompt_digest="", usage={},
@@ -113,6 +114,28 @@ def test_what_lasts_becomes_an_item_with_its_source(
     assert ((OWN,), SCOPE, "private", NOW, None) == (
         row.source_ids, row.scope_id, row.chat_type, row.valid_from_ms, row.valid_to_ms,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "asked", "language", "expected"),
+    [
+        ("42", "我平时穿42码", "", "en", "鞋码 42"),
+        ("42", "I wear size 42", "", "zh", "shoe size 42"),
+        ("42", "我的 size 是 42", "", "en", "鞋码 42"),
+        ("42", "42", "请问您穿多大的鞋码？", "en", "鞋码 42"),
+        ("42", "42", "What shoe size do you wear?", "zh", "shoe size 42"),
+        ("42", "42", "", "zh", "鞋码 42"),
+        ("42", "42 👟", "👟?", "en", "shoe size 42"),
+    ],
+)
+def test_an_item_is_worded_in_the_language_it_was_said_in(
+    value: str, text: str, asked: str, language: str, expected: str
+) -> None:
+    """Not in that of the labels around it, which is the platform's word or the setting's; a bare answer in its question's."""
+    question = said(OWN - 1, text=asked, role="assistant") if asked else None
+    result = merged(sets("shoe_size", value), messages=(said(text=text),), before=question, language=language)
+
+    assert [expected] == items(result)
 
 
 def test_a_new_value_ends_the_old_one_of_its_slot_only() -> None:
