@@ -81,7 +81,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
     superseded_items: tuple[int, ...] = ()
     retracted_items: tuple[int, ...] = ()
     facts_until_ms: int = 0
-    fragments: tuple[Fragment, ...] = ()  # of the turn's messages
+    fragments: tuple[Fragment, ...] = ()  # of the turn's messages; their session and place are the ledger's
     item_terms: tuple[tuple[tuple[int, int], ...], ...] = ()  # of `items`, in their order
 
 

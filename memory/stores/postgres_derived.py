@@ -138,14 +138,11 @@ class PostgresDerived:
     async def _index(
         self, transaction: Transaction, learned: Learned, person_id: int, items: Sequence[ProfileItem]
     ) -> None:
-        turn = {"scope_id": learned.ledger.scope_id, "turn_id": learned.ledger.turn_id}
-        ((column,),) = await transaction.fetch(sql.OF_TURN, turn)
-        said = {row.id: row for row in messages_in(column)}
+        ledger = learned.ledger
         for fragment in sorted(learned.fragments, key=lambda one: one.id):
-            row = said[fragment.id]
-            place = {"scope_id": fragment.scope_id, "session_id": row.session_id}
+            place = {"scope_id": fragment.scope_id, "session_id": ledger.session_id}
             ((position,),) = await transaction.fetch(sql.POSITION, place)
-            where = {"chat_type": row.chat_type, "session_id": row.session_id, "position": position}
+            where = place | {"chat_type": ledger.frame.chat_type, "position": position}
             await add_fragment(transaction, fragment, where | {"person_id": person_id, "namespace": learned.namespace})
         for item, terms in zip(items, learned.item_terms, strict=True):
             fragment = Fragment(scope_id=0, id=item.id, terms=terms)

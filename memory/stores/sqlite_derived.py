@@ -176,13 +176,10 @@ _CORPUS = "SELECT fragments, length, generation FROM corpora WHERE person_id = ?
 
 
 def _index(db: sqlite3.Connection, learned: Learned, person_id: int, items: Sequence[ProfileItem]) -> None:
-    said = {row.id: row for row in read_messages(
-        db.execute(_OF_TURN, (learned.ledger.scope_id, learned.ledger.turn_id))
-    )}  # fmt: skip
+    ledger = learned.ledger
     for fragment in sorted(learned.fragments, key=lambda one: one.id):
-        row = said[fragment.id]
-        (position,) = db.execute(_POSITION, (fragment.scope_id, row.session_id)).fetchone()
-        place = (row.chat_type, row.session_id, position)
+        (position,) = db.execute(_POSITION, (fragment.scope_id, ledger.session_id)).fetchone()
+        place = (ledger.frame.chat_type, ledger.session_id, position)
         add_fragment(db, fragment, person_id, learned.namespace, place)
     for item, terms in zip(items, learned.item_terms, strict=True):
         fragment = Fragment(scope_id=0, id=item.id, terms=terms)

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from memory.base import Corpus, Identity, LedgerEntry, Message
+from memory.base import Corpus, Frame, Identity, LedgerEntry, Message
 from memory.derived import Covered, Fragment, FullStore, Learned
 from tests.contracts.store import (
     HOUR,
@@ -51,7 +51,12 @@ def learned(turn: tuple[Message, ...], *, person_id: int | None, **fields: Any) 
     head = turn[0]
     defaults: dict[str, Any] = {
         "ledger": ledger(
-            head.turn_id, head.scope_id, person_id=person_id, session_id=head.session_id, notes=("learned",)
+            head.turn_id,
+            head.scope_id,
+            person_id=person_id,
+            session_id=head.session_id,
+            notes=("learned",),
+            frame=Frame(chat_type=head.chat_type),
         ),
         "namespace": "shared",
         "versions": tuple((row.id, row.version) for row in turn),
