@@ -153,21 +153,21 @@ def _agent_names(root: Path, room: RoomSettings, agents: Collection[str]) -> Ite
 def _summary(room: RoomSettings, at: Callable[..., Path]) -> Iterator[Fault]:
     """A summary is made of turns that leave the window: due before that, it would cover what is in it still (A39)."""
     window, summary = room.memory.window, room.memory.summary
-    if not summary.enabled:
-        return
+    if not summary.enabled or room.memory.model == "none":
+        return  # none is made
     if summary.start_turns <= window.turns:
         problem = f"{summary.start_turns} turns make a summary due that a window of {window.turns} still shows"
         yield (
             at("memory.summary.start_turns", "memory.window.turns"),
             problem,
-            "make it larger than memory.window.turns",
+            f"set memory.summary.start_turns to {window.turns + 1} or more",
         )
     if summary.start_tokens <= window.tokens:
         problem = f"{summary.start_tokens} tokens make a summary due that a window of {window.tokens} still shows"
         yield (
             at("memory.summary.start_tokens", "memory.window.tokens"),
             problem,
-            "make it larger than memory.window.tokens",
+            f"set memory.summary.start_tokens to {window.tokens + 1} or more",
         )
 
 

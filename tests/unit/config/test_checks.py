@@ -149,6 +149,16 @@ channels:
             "my.yaml:2 channels.c.rooms.r.memory.window.turns: '4': 5 kept turns do not fit into a window of 4",
         ),
         (
+            "memory: {window: {turns: 12}}",
+            "memory.window.turns: '12': 9 turns make a summary due that a window of 12 still shows; "
+            "set memory.summary.start_turns to 13 or more",
+        ),
+        (
+            "memory: {window: {tokens: 9000}}",
+            "memory.window.tokens: '9000': 8000 tokens make a summary due that a window of 9000 still shows; "
+            "set memory.summary.start_tokens to 9001 or more",
+        ),
+        (
             "memory: {window: {messages: 300}}",
             "memory.window.messages: '300': 200 candidates can't fill a window of 300",
         ),
@@ -160,6 +170,14 @@ def test_a_faulty_setting_is_refused_with_its_place_and_a_remedy(refused: Refuse
 
     assert len(problems) == 1, problems
     assert says in problems[0]
+
+
+@pytest.mark.parametrize("off", ["model: none", "summary: {enabled: false}"])
+def test_where_no_summaries_are_made_a_window_may_be_of_any_length(load_text: Load, off: str) -> None:
+    """A39: it contradicts nothing there."""
+    loaded = load_text(f"memory: {{{off}, window: {{turns: 40, tokens: 20000}}}}")
+
+    assert 40 == loaded.settings.memory.window.turns
 
 
 def _webhook(**settings: object) -> str:
