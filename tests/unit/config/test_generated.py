@@ -50,6 +50,7 @@ def validator() -> jsonschema.Draft202012Validator:
     "text",
     [
         (FOLDER / "default.yaml").read_text("utf-8"),
+        *re.findall(r"```yaml\n(.*?)```", (FOLDER / "README.md").read_text("utf-8"), re.DOTALL),
         "server: {port: '${P}', trusted_proxies: ['${A:-}']}\nx-common: {anything: 1}",
         "defaults: {agent: '${A}', observe: '${O:-false}', trigger: ['${T}'], memory: {window: {turns: '${N}'}}}",
         "agents: {a: {temperature: '${T}', kind: '${K}', api_key: 'file:x', parameters: {seed: 1}}}",
