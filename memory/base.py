@@ -275,9 +275,7 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     hits: tuple[Hit, ...] = ()  # in no order
     corpus: Corpus = Corpus()
     unlearned: int = 0  # turns of the scope whose facts are not extracted yet
-    recalled: tuple[
-        Message, ...
-    ] = ()  # earlier messages that the question is about, oldest first; chosen after the load
+    recalled: tuple[Message, ...] = ()  # earlier messages that the question is about, best first; chosen after the load
     claims: dict[int, str] = {}  # why a profile item or a recalled message is there: the ledger's rule, by its id
     handover: Summary | None = None  # of the scope that this one continues: its last session's newest one
     carried: tuple[Message, ...] = ()  # the last window of the scope that this one continues, other agent's

@@ -8,7 +8,7 @@ a replay needs no second search.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 
@@ -20,6 +20,7 @@ from memory.errors import StoreUnavailable
 from memory.policy import Policy
 from memory.ranking import Key, Ranked
 from memory.recall import query_of, recalled, wanted
+from memory.window import OUT, Limits, reach, trim, uncovered
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +30,9 @@ MEANING = "meaning"  # means something like it, and shares no words
 BESIDE = "beside"  # stands next to a message that is there for its words or meaning
 RECENT = "recent"  # nothing better is known: the newest ones
 THRESHOLD = "threshold"  # out: compared, and not related
+IN_WINDOW = "in_window"  # out: the window shows the message anyway
+NAMED = 10
+"""Earlier messages that are named at most, the best ones; so many of them as the room allows are shown."""
 MOST_TERMS = 48
 """Terms of a question that are looked up; of a longer one the first."""
 
@@ -62,7 +66,14 @@ def asked(texts: Sequence[str], person_id: int | None, *, now_ms: int) -> Query:
 
 
 async def chosen(
-    derived: Derived, owner: Owner, loaded: Loaded, policy: Policy, query: Query, near: Near = UNKNOWN
+    derived: Derived,
+    owner: Owner,
+    loaded: Loaded,
+    policy: Policy,
+    query: Query,
+    near: Near = UNKNOWN,
+    *,
+    now_ms: int,
 ) -> Loaded:
     """Return what was loaded, with the profile in the order of its claims and with the earlier messages that fit.
 
@@ -72,16 +83,18 @@ async def chosen(
     failed = loaded.failed
     fetched: tuple[Message, ...] = ()
     loaded = _with_near(loaded, near)
-    hits = fitting(loaded, policy, query, near.similar)
+    shown = in_window(loaded, policy)
+    hits = fitting(loaded, shown, query, near.similar)
     try:
-        fetched = await _fetched(derived, owner, loaded, policy, query, hits, near.similar)
-        loaded = await _with_older_items(derived, owner, loaded)
+        if policy.fragments and (keys := wanted(query, hits, loaded.corpus, similar=near.similar)):
+            fetched = tuple(row for row in await derived.fragments(owner, keys) if row.id not in shown)
+        loaded = await _with_older_items(derived, owner, loaded, now_ms=now_ms)
     except StoreUnavailable:
         logger.exception("earlier talk could not be read", extra={"scope": owner.scope_id})
         failed = (*failed, "recalled")
     most = len(hits) + len(fetched)
     ranked = recalled(query, hits, loaded.corpus, fetched, k=most, similar=near.similar) if hits else []
-    rows, claims = _messages(ranked, fetched, hits, most=policy.fragments)
+    rows, claims = _messages(ranked, fetched, hits)
     profile, of_items = claimed(loaded.profile, ranked, near)
     return msgspec.structs.replace(loaded, profile=profile, recalled=rows, claims=claims | of_items, failed=failed)
 
@@ -93,12 +106,11 @@ def _with_near(loaded: Loaded, near: Near) -> Loaded:
     return msgspec.structs.replace(loaded, hits=(*loaded.hits, *more)) if more else loaded
 
 
-def fitting(loaded: Loaded, policy: Policy, query: Query, similar: Mapping[Key, float]) -> list[Hit]:
-    """Return the hits that say enough, without the messages that the window shows anyway. Pure.
+def fitting(loaded: Loaded, shown: Collection[int], query: Query, similar: Mapping[Key, float]) -> list[Hit]:
+    """Return the hits that say enough, without the messages that the window shows. Pure.
 
     Of a message that is not similar one shared word of many says little: at least two, or half of the question's, must be
     shared."""
-    shown = _in_window(loaded, policy)
     return [
         hit
         for hit in loaded.hits
@@ -110,44 +122,45 @@ def _shares(hit: Hit, query: Query) -> bool:
     return len(hit.terms) >= 2 or 2 * len(hit.terms) >= len(query)
 
 
-def _in_window(loaded: Loaded, policy: Policy) -> set[int]:
-    newest = list(dict.fromkeys(row.turn_id for row in reversed(loaded.window)))[: policy.turns]
-    return {row.id for row in loaded.window if row.turn_id in newest} | {row.id for row in loaded.appended}
+def in_window(loaded: Loaded, policy: Policy) -> set[int]:
+    """Return the ids of the messages that the window will show, reckoned before the prompt is made: by their stored counts,
+    and as if the rest of the prompt left it all its room. Pure."""
+    now = {row.turn_id for row in loaded.appended}
+    rows = [row for row in loaded.window if row.turn_id not in now] + [r for r in loaded.appended if r.role == "user"]
+    pending = uncovered(rows, loaded.summary) if policy.summarised else ()
+    limits = Limits(
+        turns=reach(policy.turns, uncovered=len(pending), unlearned=loaded.unlearned),
+        keep_turns=policy.keep_turns,
+        messages=policy.messages,
+        tokens=policy.tokens,
+        hard=policy.window_tokens,
+    )
+    rules = trim(rows, limits).rules if rows else ()
+    shown = {row.id for row, rule in zip(rows, rules, strict=True) if rule not in OUT}
+    return shown | {row.id for row in loaded.appended}
 
 
-async def _fetched(
-    derived: Derived,
-    owner: Owner,
-    loaded: Loaded,
-    policy: Policy,
-    query: Query,
-    hits: Sequence[Hit],
-    similar: Mapping[Key, float],
-) -> tuple[Message, ...]:
-    keys = wanted(query, hits, loaded.corpus, similar=similar) if policy.fragments else []
-    if not keys:
-        return ()
-    shown = _in_window(loaded, policy)
-    return tuple(row for row in await derived.fragments(owner, keys) if row.id not in shown)
-
-
-async def _with_older_items(derived: Derived, owner: Owner, loaded: Loaded) -> Loaded:
-    """Add the items that were found and are older than those that were loaded."""
+async def _with_older_items(derived: Derived, owner: Owner, loaded: Loaded, *, now_ms: int) -> Loaded:
+    """Add the items that were found, are older than those that were loaded, and are valid now."""
     known = {row.id for row in (*loaded.profile, *loaded.pinned)}
     missing = [hit.id for hit in loaded.hits if not hit.scope_id and hit.id not in known]
     if not missing:
         return loaded
-    older = [row for row in await derived.items(owner, missing) if not row.pinned]
+    older = [
+        row
+        for row in await derived.items(owner, missing)
+        if not row.pinned and row.valid_from_ms <= now_ms and (row.valid_to_ms is None or row.valid_to_ms > now_ms)
+    ]
     return msgspec.structs.replace(loaded, profile=(*loaded.profile, *older))
 
 
 def _messages(
-    ranked: Sequence[Ranked], fetched: Sequence[Message], hits: Sequence[Hit], *, most: int
+    ranked: Sequence[Ranked], fetched: Sequence[Message], hits: Sequence[Hit]
 ) -> tuple[tuple[Message, ...], dict[int, str]]:
-    """Return the best messages, oldest first, and why each is there. Pure."""
-    best = [(one.scope_id, one.id) for one in ranked if one.scope_id][:most]
+    """Return the best messages, the best one first, and why each is there. Pure."""
+    texts = {(row.scope_id, row.id): row for row in fetched}
     named = {(hit.scope_id, hit.id): WORDS if hit.terms else MEANING for hit in hits}
-    rows = tuple(row for row in fetched if (row.scope_id, row.id) in best)
+    rows = tuple(texts[one.scope_id, one.id] for one in ranked if one.scope_id)[:NAMED]
     return rows, {row.id: named.get((row.scope_id, row.id), BESIDE) for row in rows}
 
 

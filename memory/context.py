@@ -14,13 +14,12 @@ import msgspec
 from memory.base import Context, Frame, Ledger, LedgerEntry, Loaded, Message, PromptMessage, Role, Said, Verdict
 from memory.labels import labels_for
 from memory.policy import Policy
-from memory.sections import Section, memory_sections, place_line, role_section, shares
+from memory.sections import Section, memory_sections, place_line, recalled_section, role_section, shares
 from memory.speech import Speech
 from memory.text import distinct_names
 from memory.tokens import MESSAGE_OVERHEAD, Tokenizer
-from memory.window import OUT, Limits, Trimmed, trim
+from memory.window import OUT, Limits, Trimmed, reach, trim, uncovered
 
-_WIDEST = 2  # windows that a window may grow to, while older turns are in no summary or not learned from yet
 _FLOOR = 64  # tokens that the message to answer gets, whatever the role text takes
 
 SAME_TURN = "same_turn"
@@ -58,9 +57,9 @@ def assemble(inputs: Inputs) -> tuple[Context, Ledger]:
     ]
     system_tokens = sum(section.tokens for section in sections)
     hard = max(_FLOOR, limit - system_tokens)
-    uncovered = _uncovered(rows, loaded, frame)
+    pending = uncovered(rows, loaded.summary) if frame.summarised else set()
     limits = Limits(
-        turns=max(policy.turns, min(_WIDEST * policy.turns, max(len(uncovered), frame.unlearned + 1))),
+        turns=reach(policy.turns, uncovered=len(pending), unlearned=frame.unlearned),
         keep_turns=policy.keep_turns,
         messages=policy.messages,
         tokens=min(policy.tokens, hard),
@@ -70,6 +69,15 @@ def assemble(inputs: Inputs) -> tuple[Context, Ledger]:
         rows, policy, labels, names=names, group=group, reports_lookups=frame.reports_lookups, tokenizer=tokenizer
     )
     trimmed = trim(rows, limits, cost=speech.cost)
+    shown = {(row.scope_id, row.id) for row, rule in zip(rows, trimmed.rules, strict=True) if rule not in OUT}
+    if any((row.scope_id, row.id) in shown for row in loaded.recalled):
+        sections = [
+            recalled_section(loaded, policy, labels, room=one.tokens, tokenizer=tokenizer, shown=shown)
+            if one.name == "recalled"
+            else one
+            for one in sections
+        ]
+        system_tokens = sum(section.tokens for section in sections)
     context = Context(
         system="\n\n".join(section.text for section in sections if section.text),
         messages=_messages(rows, trimmed, speech),
@@ -92,7 +100,7 @@ def assemble(inputs: Inputs) -> tuple[Context, Ledger]:
             for entry in entries
         ),
         failed=loaded.failed,
-        notes=(*inputs.notes, *_notes(rows, trimmed, uncovered, frame, room=limit - system_tokens)),
+        notes=(*inputs.notes, *_notes(rows, trimmed, pending, frame, room=limit - system_tokens)),
         prompt_digest=prompt_digest(context),
         usage={},
         frame=frame,
@@ -100,21 +108,13 @@ def assemble(inputs: Inputs) -> tuple[Context, Ledger]:
     return context, ledger
 
 
-def _uncovered(rows: Sequence[Message], loaded: Loaded, frame: Frame) -> set[int]:
-    """Return the turns that no summary covers, where talk that leaves the window gets into one."""
-    if not frame.summarised:
-        return set()
-    covered_id = loaded.summary.last_id if loaded.summary else 0
-    return {row.turn_id for row in rows if row.id > covered_id and row.role == "user" and not row.low_value}
-
-
-def _notes(rows: Sequence[Message], trimmed: Trimmed, uncovered: set[int], frame: Frame, *, room: int) -> Iterator[str]:
+def _notes(rows: Sequence[Message], trimmed: Trimmed, pending: set[int], frame: Frame, *, room: int) -> Iterator[str]:
     if room < _FLOOR:
         yield "no room left by role and sections"
     if frame.unlearned:
         yield f"extraction pending: {frame.unlearned} turns"
     shown = {row.turn_id for row, rule in zip(rows, trimmed.rules, strict=True) if rule not in OUT}
-    if lost := len(uncovered - shown):
+    if lost := len(pending - shown):
         yield f"summary pending: {lost} earlier turns are in neither window nor summary"
 
 

@@ -141,7 +141,7 @@ async def _reloaded(store: FullStore, ledger: Ledger, policy: Policy) -> Loaded:
     frame = ledger.frame
     owner = Owner(
         scope_id=ledger.scope_id,
-        person_id=ledger.person_id,
+        person_id=await _living(store, ledger.person_id),
         namespace=policy.namespace,
         chat_type=frame.chat_type,
         private_in_group=policy.private_in_group,
@@ -200,15 +200,22 @@ async def _handed_over(store: FullStore, ledger: Ledger, owner: Owner) -> Summar
 
 
 async def _recalled(store: FullStore, ledger: Ledger, owner: Owner) -> tuple[Message, ...]:
-    """Fetch earlier messages, of whatever scope of the person's they were."""
+    """Fetch earlier messages, of whatever scope of the person's they were; the last entry has the best claim."""
     rows: list[Message] = []
-    for entry in ledger.entries:
+    for entry in reversed(ledger.entries):
         if entry.section == "recalled":
             scope_id, id_ = entry.ids
             there = msgspec.structs.replace(owner, scope_id=scope_id)
             found = await store.messages_by_id(there, [(id_, entry.version)])
-            rows += [row for row in found if row.person_id == owner.person_id and row.deleted_ms is None]
-    return tuple(rows)
+            rows += [row for row in found if row.deleted_ms is None]
+    theirs = {id_ for id_ in {row.person_id for row in rows} if await _living(store, id_) == owner.person_id}
+    return tuple(row for row in rows if row.person_id in theirs)
+
+
+async def _living(store: FullStore, person_id: int | None) -> int | None:
+    """Return the person, or whom they are one with now: messages and ledgers keep the one of then."""
+    found = None if person_id is None else await store.persons.find(person_id)
+    return person_id if found is None or found.erased_ms is not None else found.id
 
 
 def _ids(ledger: Ledger, section: str) -> list[int]:

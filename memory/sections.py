@@ -7,22 +7,24 @@ share is cut by rule, newest first in; pinned constraints never are. Pure.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 
 import msgspec
 
 from memory.base import LedgerEntry, Loaded, Verdict
-from memory.choosing import ALWAYS, THRESHOLD
+from memory.choosing import ALWAYS, IN_WINDOW, THRESHOLD
 from memory.key import decode_part
 from memory.labels import Labels
 from memory.policy import Policy
+from memory.ranking import Key
 from memory.text import cut_middle, enclosed, one_line
 from memory.tokens import Tokenizer
 
 _LEAST = 24  # tokens: an item cut shorter says nothing
 _ITEM_CHARS = 2_000
 _RECALLED_CHARS = 600
+_NOT_ASKED = frozenset({THRESHOLD, IN_WINDOW})
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,13 +106,26 @@ def memory_sections(
     return [
         _filled(_pinned(loaded, labels), None, tokenizer),
         profile,
-        _filled(_recalled(loaded, labels), left - summary.tokens, tokenizer),
+        recalled_section(loaded, policy, labels, room=left - summary.tokens, tokenizer=tokenizer),
         summary,
         facts,
         handover,
         _filled(_carried(loaded, labels, names), share.carried - handover.tokens, tokenizer),
         _filled(_observed(loaded, labels, names, most=policy.observed_messages), share.observed, tokenizer),
     ]
+
+
+def recalled_section(
+    loaded: Loaded,
+    policy: Policy,
+    labels: Labels,
+    *,
+    room: int,
+    tokenizer: Tokenizer,
+    shown: Collection[Key] = (),
+) -> Section:
+    """Return what is brought back of earlier talk, in at most `room` tokens, without the messages that the window shows."""
+    return _filled(_recalled(loaded, labels, shown, most=policy.fragments), room, tokenizer)
 
 
 class _Item(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,6 +136,7 @@ class _Item(msgspec.Struct, frozen=True, kw_only=True):
     version: int = 1
     rule: str = ""  # why it is there; "": the section's name says it
     scope_id: int = 0  # where it stands, if that needs telling
+    place: tuple[int, int] = (0, 0)  # those with a lesser one stand first, whatever their claim
 
 
 class _Source(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,7 +145,7 @@ class _Source(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     label: str
-    items: Sequence[_Item]  # oldest first
+    items: Sequence[_Item]  # oldest first, or the best claim last
     most: int | None = None
     cut: str | None = None
 
@@ -148,18 +164,25 @@ def _profile(loaded: Loaded, labels: Labels, *, most: int) -> _Source:
     return _Source(name="profile", label=labels.profile, items=items, most=most + always)
 
 
-def _recalled(loaded: Loaded, labels: Labels) -> _Source:
+def _recalled(loaded: Loaded, labels: Labels, shown: Collection[Key], *, most: int) -> _Source:
     """Each with its day; what the person said and what was replied, nothing of others."""
     items = []
-    for row in loaded.recalled:
+    for row in reversed(loaded.recalled):
         speaker = labels.person if row.role == "user" else labels.agent.format(name=_shown(row.agent))
         day = time.strftime("%Y-%m-%d", time.gmtime(row.created_ms // 1000))
         text = cut_middle(_line(row.text), _RECALLED_CHARS, count=len, marker=" […] ")
-        rule, version = loaded.claims.get(row.id, ""), row.version
+        rule = IN_WINDOW if (row.scope_id, row.id) in shown else loaded.claims.get(row.id, "")
         items.append(
-            _Item(id=row.id, text=f"[{day}, {speaker}]: {text}", version=version, rule=rule, scope_id=row.scope_id)
+            _Item(
+                id=row.id,
+                text=f"[{day}, {speaker}]: {text}",
+                version=row.version,
+                rule=rule,
+                scope_id=row.scope_id,
+                place=(row.created_ms, row.id),
+            )
         )
-    return _Source(name="recalled", label=labels.recalled, items=items)
+    return _Source(name="recalled", label=labels.recalled, items=items, most=most)
 
 
 def _summary(loaded: Loaded, labels: Labels) -> _Source:
@@ -211,22 +234,22 @@ def _line(text: str) -> str:
 
 
 def _filled(source: _Source, budget: int | None, tokenizer: Tokenizer) -> Section:
-    """Put in as many items as the budget takes, newest first; None: all of them. The first that does not fit ends it."""
+    """Put in as many items as the budget takes, the last one first; None: all of them. The first that does not fit ends it."""
     if not source.items:
         return Section(name=source.name, text="", tokens=0, entries=())
     opening, closing = f'<memory section="{source.name}">\n{source.label}', "</memory>"
     used = tokenizer.count(f"{opening}\n{closing}\n\n")
-    texts: list[str] = []
+    texts: list[tuple[tuple[int, int, int], str]] = []
     entries: list[LedgerEntry] = []
     out: str | None = None
-    for position, item in enumerate(reversed(source.items)):
+    for item in reversed(source.items):
         text, rule = item.text, item.rule or source.name
         verdict: Verdict = "in"
         tokens = tokenizer.count(text) + 1
-        if rule == THRESHOLD:  # behind all others
+        if rule in _NOT_ASKED:
             entries.append(_entry(source.name, item, "out", rule, tokens))
             continue
-        if source.most is not None and position >= source.most:
+        if source.most is not None and len(texts) >= source.most:
             out = out or f"{source.name}_limit"
         elif budget is not None and used + tokens > budget and out is None:
             out, room = f"{source.name}_budget", budget - used - 1
@@ -237,11 +260,11 @@ def _filled(source: _Source, budget: int | None, tokenizer: Tokenizer) -> Sectio
             verdict, rule = "out", out
         else:
             used += tokens
-            texts.append(text)
+            texts.append(((*item.place, -len(texts)), text))
         entries.append(_entry(source.name, item, verdict, rule, tokens))
     return Section(
         name=source.name,
-        text="\n".join((opening, *reversed(texts), closing)) if texts else "",
+        text="\n".join((opening, *(text for _, text in sorted(texts)), closing)) if texts else "",
         tokens=used if texts else 0,
         entries=tuple(reversed(entries)),
     )

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from memory.base import Message
+from memory.base import Message, Summary
 from memory.tokens import MESSAGE_OVERHEAD
 
 CURRENT_TURN: Final = "current_turn"  # in: the message to answer
@@ -25,6 +25,7 @@ MESSAGE_CAP: Final = "message_cap"  # out: more messages than allowed
 LEADING_ASSISTANT: Final = "leading_assistant"  # out: a reply whose question is not in the window
 OUT: Final = frozenset({LOW_VALUE, DELETED, TURN_LIMIT, TOKEN_BUDGET, MESSAGE_CAP, LEADING_ASSISTANT})
 
+_WIDEST = 2  # windows that a window may grow to, while older turns are in no summary or not learned from yet
 _LEAST = 64  # tokens: a message cut shorter says nothing; its turn is dropped instead
 
 
@@ -45,6 +46,17 @@ class Trimmed(msgspec.Struct, frozen=True, kw_only=True):
     first: int
     tokens: int  # of the rows that are in, as cut
     cuts: dict[int, int]  # row index -> tokens it may have: too large to go in whole
+
+
+def uncovered(rows: Sequence[Message], summary: Summary | None) -> set[int]:
+    """Return the turns that the summary does not cover; None: there is none."""
+    covered_id = summary.last_id if summary else 0
+    return {row.turn_id for row in rows if row.id > covered_id and row.role == "user" and not row.low_value}
+
+
+def reach(turns: int, *, uncovered: int, unlearned: int) -> int:
+    """Return how many turns a window of `turns` takes in, so that none is lost that nothing else holds yet."""
+    return max(turns, min(_WIDEST * turns, max(uncovered, unlearned + 1)))
 
 
 def stored_cost(message: Message) -> int:

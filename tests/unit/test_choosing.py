@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from memory.base import Hit, Loaded, Message, ProfileItem
-from memory.choosing import ALWAYS, MEANING, RECENT, THRESHOLD, UNKNOWN, WORDS, Near, claimed, fitting
+from memory.choosing import ALWAYS, MEANING, RECENT, THRESHOLD, UNKNOWN, WORDS, Near, claimed, fitting, in_window
 from memory.ids import Ids
 from memory.meaning import Meaning
 from memory.policy import Policy
@@ -68,7 +68,7 @@ class TestFitting:
         question = {1: 1.0, 2: 1.0, 3: 1.0}
         loaded = Loaded(hits=(hit(1, 1), hit(2, 1), hit(3, 1, 2), hit(4), hit(5, scope_id=0)))
 
-        found = fitting(loaded, Policy(), question, {(7, 2): 0.5, (7, 4): 0.6})
+        found = fitting(loaded, set(), question, {(7, 2): 0.5, (7, 4): 0.6})
 
         assert [2, 3, 4, 5] == [one.id for one in found]
 
@@ -79,7 +79,7 @@ class TestFitting:
         )  # fmt: skip
         loaded = Loaded(hits=(hit(1, 1, 2), hit(2, 1, 2)), window=(shown,))
 
-        assert [2] == [one.id for one in fitting(loaded, Policy(), {1: 1.0, 2: 1.0}, {(7, 1): 0.9})]
+        assert [2] == [one.id for one in fitting(loaded, in_window(loaded, Policy()), {1: 1.0, 2: 1.0}, {(7, 1): 0.9})]
 
 
 @asynccontextmanager
