@@ -95,6 +95,8 @@ READ_AT_START = ("server", "storage", "redis", "database", "queue", "embedder")
 
 MOVED_S = 60.0
 """Seconds between two looks for what another instance left of joining persons."""
+BROKEN_OFF_S = 600.0
+"""The same of erasing somebody: long enough for what a command is just doing."""
 
 
 class Queues(Inbox, Outbox, Erasable, Protocol):
@@ -207,7 +209,7 @@ async def erase_alone(configuration: Configuration, person_id: int) -> Receipt |
 
     async with open_storage(settings, ids=Ids(0)) as storage:
         eraser = Eraser(
-            persons=storage.store.persons,
+            store=storage.store,
             queues=storage.queues,
             configuration=lambda: configuration,
             halt=lambda _event: None,
@@ -466,7 +468,7 @@ async def run(
         )
 
         eraser = Eraser(
-            persons=store.persons,
+            store=store,
             queues=queues,
             configuration=lambda: live.configuration,
             halt=lanes.withdrawn,
@@ -507,6 +509,7 @@ async def run(
                 tasks.create_task(rooms.follow(), name="moved rooms"),
                 tasks.create_task(learner.run(), name="learning"),
                 tasks.create_task(mover.run(), name="joined persons"),
+                tasks.create_task(eraser.run(look_s=BROKEN_OFF_S), name="erasures that broke off"),
             ]
             answering = tasks.create_task(lanes.run(), name="lanes")
             sending = tasks.create_task(delivery.run(), name="delivery")

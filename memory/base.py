@@ -493,9 +493,11 @@ class Store(Protocol):
         now_ms: int,
         keep: int,
         platform_message_id: str | None = None,
+        person_id: int | None = None,
     ) -> None:
         """Keep a message as background, and only the scope's newest `keep` of them. Repeatable by `event_id`; edits and
-        deletions reach it by `platform_message_id`. Raises `UnknownScope`."""
+        deletions reach it by `platform_message_id`, an erasure and an export by `person_id` (None: nobody we know). Of somebody
+        who was erased nothing is kept. Raises `UnknownScope`."""
         ...
 
     async def edit(

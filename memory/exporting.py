@@ -13,9 +13,9 @@ import msgspec
 
 from memory.base import Fact, Message, ProfileItem, Summary
 from memory.key import decode_part
-from memory.people import Person, Persons
+from memory.people import Overheard, Person, Persons
 
-Row = TypeVar("Row", Message, Fact, ProfileItem, Summary)
+Row = TypeVar("Row", Message, Overheard, Fact, ProfileItem, Summary)
 
 PAGE = 500
 
@@ -23,8 +23,8 @@ _encode = msgspec.json.Encoder().encode
 
 
 async def export(persons: Persons, person: Person) -> AsyncGenerator[bytes, None]:
-    """Yield the document in pieces: who the person is, what they wrote and what answered it, and what memory made of it, with
-    the status of each and the messages that it came from."""
+    """Yield the document in pieces: who the person is, what they wrote and what answered it, what they said without asking the
+    bot and is kept as background, and what memory made of it, with the status of each and the messages that it came from."""
     head = {
         "person": str(person.id),
         "created_at": _time(person.created_ms),
@@ -37,6 +37,9 @@ async def export(persons: Persons, person: Person) -> AsyncGenerator[bytes, None
     async def messages(last: Message | None) -> Sequence[Message]:
         return await persons.messages(id_, after=(last.scope_id, last.id) if last else (0, 0), limit=PAGE)
 
+    async def overheard(last: Overheard | None) -> Sequence[Overheard]:
+        return await persons.overheard(id_, after=(last.scope_id, last.id) if last else (0, 0), limit=PAGE)
+
     async def items(last: ProfileItem | None) -> Sequence[ProfileItem]:
         return await persons.items(id_, after_id=last.id if last else 0, limit=PAGE)
 
@@ -47,6 +50,8 @@ async def export(persons: Persons, person: Person) -> AsyncGenerator[bytes, None
         return await persons.summaries(id_, after_id=last.id if last else 0, limit=PAGE)
 
     async for piece in _list("messages", messages, _message):
+        yield piece
+    async for piece in _list("observed", overheard, _overheard):
         yield piece
     async for piece in _list("profile", items, _item):
         yield piece
@@ -69,7 +74,6 @@ async def _list(
 
 
 def _message(row: Message) -> dict[str, Any]:
-    room, slash, thread = row.conversation.partition("/")
     return {
         "id": str(row.id),
         "conversation": str(row.scope_id),
@@ -80,15 +84,36 @@ def _message(row: Message) -> dict[str, Any]:
         "said_at": _time(row.created_ms),
         "edited_at": _time(row.edited_ms),
         "deleted_at": _time(row.deleted_ms),
-        "channel": decode_part(row.channel),
-        "room": decode_part(room),
-        "thread": decode_part(thread) if slash else None,
+        **_place(row.channel, row.conversation),
         "chat_type": row.chat_type,
         "agent": decode_part(row.agent),
         "account": row.user,
         "name": row.speaker_name,
         "message": row.platform_message_id,
         "replies_to": row.reply_to,
+    }
+
+
+def _overheard(row: Overheard) -> dict[str, Any]:
+    return {
+        "id": str(row.id),
+        "conversation": str(row.scope_id),
+        "text": row.text,
+        "said_at": _time(row.created_ms),
+        **_place(row.channel, row.conversation),
+        "agent": decode_part(row.agent),
+        "account": row.user,
+        "name": row.speaker_name,
+        "message": row.platform_message_id,
+    }
+
+
+def _place(channel: str, conversation: str) -> dict[str, str | None]:
+    room, slash, thread = conversation.partition("/")
+    return {
+        "channel": decode_part(channel),
+        "room": decode_part(room),
+        "thread": decode_part(thread) if slash else None,
     }
 
 

@@ -38,6 +38,30 @@ class Posted(msgspec.Struct, frozen=True, order=True):
     message_id: str
 
 
+class Traces(msgspec.Struct, frozen=True, kw_only=True):
+    """By what all that is stored of a person is found, also when their identities are another person's by now."""
+
+    identities: tuple[Identity, ...] = ()
+    accounts: tuple[Account, ...] = ()
+    posted: tuple[Posted, ...] = ()
+
+
+class Overheard(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person said in a group without asking the bot, kept as background. `user`, `channel`, `conversation` and `agent`
+    as in a key's columns, `user` decoded."""
+
+    id: int
+    scope_id: int
+    text: str
+    user: str
+    channel: str
+    conversation: str
+    agent: str
+    speaker_name: str
+    created_ms: int
+    platform_message_id: str | None
+
+
 class Erased(msgspec.Struct, frozen=True, kw_only=True):
     """What an erasure did: `counts` of rows by kind (`memory/erasure.py` names them), and the scopes that it touched."""
 
@@ -59,12 +83,20 @@ class Persons(Protocol):
         """Return the person, or whom they are one with now (`memory/links.py`), with all accounts that were joined."""
         ...
 
+    async def of(self, identity: Identity) -> int | None:
+        """Return the identity's living person; None: there is none."""
+        ...
+
     async def accounts(self, person_id: int) -> tuple[Account, ...]:
-        """Return the accounts that the person's stored messages came from."""
+        """Return the accounts that the person's stored messages came from, observed ones too."""
         ...
 
     async def messages(self, person_id: int, *, after: tuple[int, int], limit: int) -> tuple[Message, ...]:
         """Return up to `limit` messages of the person's and replies to them behind `after` (scope_id, id), in that order."""
+        ...
+
+    async def overheard(self, person_id: int, *, after: tuple[int, int], limit: int) -> tuple[Overheard, ...]:
+        """Return up to `limit` observed messages of the person's behind `after` (scope_id, id), in that order."""
         ...
 
     async def items(self, person_id: int, *, after_id: int, limit: int) -> tuple[ProfileItem, ...]:
@@ -79,6 +111,19 @@ class Persons(Protocol):
         """Return up to `limit` summaries of private talks with the person behind `after_id`."""
         ...
 
+    async def ask(self, person_id: int, traces: Traces) -> bool:
+        """Note that the person is to be erased, and by what all of theirs is found, before anything goes: `unfinished` names them
+        until `unlink`. Asked again, the later traces count. False: there is no such person."""
+        ...
+
+    async def unfinished(self) -> tuple[int, ...]:
+        """Return who is to be erased and is not yet: an erasure is under way, or broke off."""
+        ...
+
+    async def traces(self, person_id: int) -> Traces:
+        """Return what `ask` has noted of the person; empty: nothing, or the erasure is done."""
+        ...
+
     async def begin(self, person_id: int, *, now_ms: int) -> bool:
         """Begin the person's erasure: from now on nothing is stored for them, an append raises `memory.errors.PersonErased`, and
         what their accounts say makes a new person. False: there is no such person."""
@@ -89,9 +134,10 @@ class Persons(Protocol):
     ) -> Erased:
         """Take away all that is stored of the person but for their identities (`unlink`), from `begin` on.
 
-        Private talks go altogether. In groups the place of what they said, and of what answered it, stays, without words,
-        names and account. `posted` are further messages of theirs, or in reply to them, whose quotes go too. May break off
-        anywhere and be called again; where nothing is left, all counts are 0."""
+        Private talks go altogether, but for what another person has said there since, who has the account now. In groups the
+        place of what they said, and of what answered it, stays, without words, names and account. `posted` are further
+        messages of theirs, or in reply to them, whose quotes go too. May break off anywhere and be called again; where nothing
+        is left, all counts are 0."""
         ...
 
     async def unlink(self, person_id: int) -> int:

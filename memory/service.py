@@ -230,6 +230,7 @@ class Memory:
             now_ms=self._clock(),
             keep=KEEP_OBSERVED,
             platform_message_id=said.platform_message_id,
+            person_id=said.person_id,
         )
 
     async def edit(self, scope: Scope, platform_message_id: str, *, by: ConversationKey, text: str) -> bool:

@@ -1,7 +1,8 @@
 """A person's end: one act over the queues, the memory store and what this process remembers, with a receipt of counts.
 
-What waits or runs for the person ends first, in sight; then the memory goes, then the queues' words, last the accounts, by which
-all that could be found. It may break off anywhere: asked again it goes on, and where nothing is left the counts are 0.
+First it is noted by what all of theirs is found. What waits or runs for the person ends next, in sight; then the memory goes,
+then the queues' words, last the accounts and the note. It may break off anywhere: whoever starts, or is asked again, goes on by
+the note, and where nothing is left the counts are 0.
 """
 
 from __future__ import annotations
@@ -22,8 +23,11 @@ from gateway.errors import StoreBusy
 from gateway.inbox.base import Event, Inbox, Outcome
 from gateway.inbox.erasable import Erasable, Page
 from gateway.routing import Route, decode, encode
+from memory.base import Identity
+from memory.derived import FullStore
+from memory.errors import StoreUnavailable
 from memory.key import decode_part, encode_conversation, encode_part
-from memory.people import Account, Person, Persons, Posted
+from memory.people import Account, Person, Posted, Traces
 
 T = TypeVar("T")
 
@@ -50,13 +54,21 @@ class Queues(Inbox, Erasable, Protocol):
 
 
 @dataclass(slots=True)
-class _Traces:
-    """What the queues hold of a person. `talk`: where the messages of each turn stand."""
+class _Found:
+    """By what a person's is found, and what the queues hold. `talk`: where the messages of each turn stand."""
 
-    events: dict[int, Event] = field(default_factory=dict)
+    identities: set[Identity] = field(default_factory=set)
     accounts: set[Account] = field(default_factory=set)
     posted: set[Posted] = field(default_factory=set)
+    events: dict[int, Event] = field(default_factory=dict)
     talk: dict[int, tuple[str, str]] = field(default_factory=dict)
+
+    def traces(self) -> Traces:
+        return Traces(
+            identities=tuple(sorted(self.identities, key=lambda one: (one.kind, one.tenant, one.account))),
+            accounts=tuple(sorted(self.accounts)),
+            posted=tuple(sorted(self.posted)),
+        )
 
 
 class Eraser:
@@ -66,7 +78,7 @@ class Eraser:
     def __init__(
         self,
         *,
-        persons: Persons,
+        store: FullStore,
         queues: Queues,
         configuration: Callable[[], Configuration],
         halt: Callable[[Event], None],
@@ -76,7 +88,8 @@ class Eraser:
         within_s: float,
     ) -> None:
         """`clock` gives milliseconds since 1970, UTC; `within_s` is how long a reply that is being sent is waited for."""
-        self._persons = persons
+        self._store = store
+        self._persons = store.persons
         self._queues = queues
         self._configuration = configuration
         self._halt = halt
@@ -86,13 +99,15 @@ class Eraser:
         self._within_s = within_s
         self._one = asyncio.Lock()
 
-    async def erase(self, person_id: int) -> Receipt | None:
-        """Erase the person everywhere; None: there is no such person. What they say from now on makes a new person.
+    async def erase(self, who: int | Identity) -> Receipt | None:
+        """Erase the person everywhere; None: there is no such person. What they say from now on makes a new person. An account is
+        erased whoever's it is, also when nobody is known by it: words may wait in the queues.
 
         Raises `StoreBusy` and `memory.errors.StoreUnavailable`, also when a reply to them was still being sent after the time
         that it has: ask again then.
         """
         async with self._one:
+            person_id = who if isinstance(who, int) else await self._store.person(who, now_ms=self._clock())
             person = await self._persons.find(person_id)
             if person is None:
                 return None
@@ -100,45 +115,70 @@ class Eraser:
         logger.info("person erased", extra={"person": receipt.person, "erased": receipt.erased})
         return receipt
 
+    async def run(self, *, look_s: float) -> None:
+        """Go on with erasures that broke off, here or elsewhere, for as long as the gateway runs; look every `look_s`."""
+        while True:
+            try:
+                for person_id in await self._persons.unfinished():
+                    await self._go_on(person_id)
+            except StoreUnavailable:
+                logger.warning("erasures that broke off are put off: the store is away", exc_info=True)
+            await asyncio.sleep(look_s)
+
+    async def _go_on(self, person_id: int) -> None:
+        try:
+            await self.erase(person_id)
+        except (StoreBusy, StoreUnavailable):
+            logger.warning("an erasure that broke off is put off", exc_info=True, extra={"person": person_id})
+        except Exception:  # one that nobody can finish must end neither the others nor the gateway
+            logger.exception("an erasure that broke off can't go on", extra={"person": person_id})
+
     async def _erase(self, person: Person) -> Receipt:
-        counts, traces = Counter(dict.fromkeys(COUNTED, 0)), _Traces()
-        if person.erased_ms is None:
-            counts.update(await self._end(await self._trace(person, traces, until_ms=None)))
+        counts, noted = Counter(dict.fromkeys(COUNTED, 0)), await self._persons.traces(person.id)
+        found = _Found({*noted.identities, *person.identities}, {*noted.accounts}, {*noted.posted})
+        found.accounts |= {*await self._persons.accounts(person.id)}
+        # What had come before it began; what came later is a new person's.
+        await self._end(person, found, counts, until_ms=person.erased_ms)
         now = self._clock()
         await self._persons.begin(person.id, now_ms=now)
-        # What had come before it began; what came later is a new person's.
-        until_ms = now if person.erased_ms is None else person.erased_ms
-        counts.update(await self._end(await self._trace(person, traces, until_ms=until_ms)))
-        accounts = sorted({*traces.accounts, *await self._persons.accounts(person.id)})
-        erased = await self._persons.erase(person.id, accounts=accounts, posted=sorted(traces.posted), now_ms=now)
+        if person.erased_ms is None:
+            await self._end(person, found, counts, until_ms=now)
+        erased = await self._persons.erase(
+            person.id, accounts=sorted(found.accounts), posted=sorted(found.posted), now_ms=now
+        )
         counts.update(erased.counts)
-        counts["quotes"] += await self._mend(traces.posted)
-        self._forget(sorted(traces.events))
+        counts["quotes"] += await self._mend(found.posted)
+        self._forget(sorted(found.events))
         counts["identities"] += await self._persons.unlink(person.id)
         return Receipt(person=str(person.id), erased=dict(counts))
 
-    async def _trace(self, person: Person, traces: _Traces, *, until_ms: int | None) -> list[Event]:
+    async def _end(self, person: Person, found: _Found, counts: Counter[str], *, until_ms: int | None) -> None:
+        """Find what the queues hold, note by what it was found, and end and empty it."""
+        fresh = await self._trace(found, until_ms=until_ms)
+        await self._persons.ask(person.id, found.traces())
+        await self._empty(fresh, counts)
+
+    async def _trace(self, found: _Found, *, until_ms: int | None) -> list[Event]:
         """Find what the queues hold of the person, accepted until then; return the events that were not known yet."""
         fresh: list[Event] = []
-        for channel, speaker in await self._speakers(person):
+        for channel, speaker in self._speakers(found):
             async for event in self._spoken(channel, speaker):
                 late = until_ms is not None and event.accepted_ms > until_ms
-                if event.id not in traces.events and not late and _note(traces, event, person):
+                if event.id not in found.events and not late and _note(found, event):
                     fresh.append(event)
         for some in _batched([event.turn_id for event in fresh], PAGE):
             for turn_id, message_id in await self._queues.posted(some):
-                traces.posted.add(Posted(*traces.talk[turn_id], message_id))
+                found.posted.add(Posted(*found.talk[turn_id], message_id))
         return fresh
 
-    async def _speakers(self, person: Person) -> list[tuple[str, str]]:
+    def _speakers(self, found: _Found) -> list[tuple[str, str]]:
         """Return (channel, speaker) under which the person's events may stand; whose they are, they tell themselves."""
-        known = await self._persons.accounts(person.id)
-        found = {(decode_part(account.channel), decode_part(account.user)) for account in known}
+        speakers = {(decode_part(account.channel), decode_part(account.user)) for account in found.accounts}
         for name, channel in self._configuration().settings.channels.items():
-            for identity in person.identities:
+            for identity in found.identities:
                 if identity.kind == channel.kind:
-                    found |= {(name, identity.account), (name, f"{identity.tenant}.{identity.account}")}
-        return sorted(found)
+                    speakers |= {(name, identity.account), (name, f"{identity.tenant}.{identity.account}")}
+        return sorted(speakers)
 
     async def _spoken(self, channel: str, speaker: str) -> AsyncIterator[Event]:
         page = Page(next_id=0)
@@ -147,9 +187,8 @@ class Eraser:
             for event in page.events:
                 yield event
 
-    async def _end(self, events: Sequence[Event]) -> Counter[str]:
+    async def _empty(self, events: Sequence[Event], counts: Counter[str]) -> None:
         """End what has not ended, and empty all of it."""
-        counts: Counter[str] = Counter()
         for some in _batched(events, BATCH):
             for event in some:
                 if event.state == "running":
@@ -169,7 +208,6 @@ class Eraser:
             except TimeoutError:
                 reason = f"a reply to the person is still being sent after {self._within_s:g} s; erase them again"
                 raise StoreBusy(reason, retry_after_s=self._within_s) from None
-        return counts
 
     async def _mend(self, posted: Iterable[Posted]) -> int:
         """Take quotes of the person's messages out of what others' events hold."""
@@ -187,21 +225,22 @@ class Eraser:
         return mended
 
 
-def _note(traces: _Traces, event: Event, person: Person) -> bool:
-    """Take an event into the traces if it is the person's; say whether it is. One that this release cannot read names nobody."""
+def _note(found: _Found, event: Event) -> bool:
+    """Take an event into what was found if it is the person's; say whether it is. One that this release cannot read names
+    nobody."""
     try:
         said = decode(event.body).event
     except msgspec.DecodeError:
         return False
     sender = said.sender
-    if not any((sender.tenant, sender.account) == (one.tenant, one.account) for one in person.identities):
+    if not any((sender.tenant, sender.account) == (one.tenant, one.account) for one in found.identities):
         return False
     channel, conversation = encode_part(said.channel), encode_conversation(said.room, said.thread)
-    traces.events[event.id] = event
-    traces.talk[event.turn_id] = (channel, conversation)
-    traces.accounts.add(Account(encode_part(sender.user), channel))
+    found.events[event.id] = event
+    found.talk[event.turn_id] = (channel, conversation)
+    found.accounts.add(Account(encode_part(sender.user), channel))
     if isinstance(said, MessageEvent | EditEvent):
-        traces.posted.add(Posted(channel, conversation, said.message_id))
+        found.posted.add(Posted(channel, conversation, said.message_id))
     return True
 
 

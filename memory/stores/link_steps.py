@@ -72,6 +72,8 @@ def link(dialect: Dialect, person_id: int, digest: str, *, now_ms: int) -> Step[
     yield from _locked(dialect, [mine, other])
     if (yield from _root(mine)) != mine or (yield from _root(other)) != other:
         return "wrong"  # one of them was joined with somebody at the same moment
+    if (yield Ask(f"SELECT 1 FROM persons WHERE id IN ({mine}, {other}) AND erasing IS NOT NULL", {})):
+        return "wrong"  # what is to be erased is found by what belongs to them now
     ids = f"{min(mine, other)}, {max(mine, other)}"
     rows = yield Ask(f"SELECT id FROM persons WHERE id IN ({ids}) ORDER BY created_ms, id", {})
     survivor, absorbed = rows[0][0], rows[1][0]

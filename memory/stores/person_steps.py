@@ -69,9 +69,10 @@ FAMILY = """(WITH RECURSIVE family (id) AS (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """Where the databases differ. The rows of `message` and the other three are JSON texts, of tables named by a letter."""
+    """Where the databases differ. The rows of `message` and the other four are JSON texts, of tables named by a letter."""
 
     message: str
+    overheard: str
     item: str
     fact: str
     summary: str
@@ -130,17 +131,35 @@ def family(person_id: int) -> Step[tuple[int, ...]]:
     return tuple(row[0] for row in rows)
 
 
+def of(kind: str, tenant: str, account: str) -> Step[int | None]:
+    """Do what `Persons.of` promises, for an identity's columns."""
+    sql = """SELECT i.person_id FROM identities AS i JOIN persons AS p ON p.id = i.person_id
+      WHERE i.kind = :kind AND i.tenant = :tenant AND i.account = :account AND p.erased_ms IS NULL"""
+    rows = yield Ask(sql, {"kind": kind, "tenant": tenant, "account": account})
+    return rows[0][0] if rows else None
+
+
 def accounts(person_id: int) -> Step[tuple[Account, ...]]:
     """Do what `Persons.accounts` promises."""
-    sql = f'SELECT DISTINCT "user", channel FROM messages WHERE person_id IN {FAMILY}'
-    rows = yield Ask(sql, {"person": person_id})
-    return tuple(sorted(Account(*row) for row in rows))
+    found: set[Account] = set()
+    for table in ("messages", "observed"):
+        sql = f'SELECT DISTINCT "user", channel FROM {table} WHERE person_id IN {FAMILY}'
+        found |= {Account(*row) for row in (yield Ask(sql, {"person": person_id}))}
+    return tuple(sorted(found))
 
 
 def messages(dialect: Dialect, person_id: int, *, after: tuple[int, int], limit: int) -> Step[Rows]:
     """Return the rows of `Persons.messages`."""
     sql = f"""SELECT {dialect.message} FROM messages AS m
       WHERE m.person_id IN {FAMILY} AND (m.scope_id, m.id) > (:scope, :id) ORDER BY m.scope_id, m.id LIMIT :limit"""
+    scope_id, id_ = after
+    return (yield Ask(sql, {"person": person_id, "scope": scope_id, "id": id_, "limit": limit}))
+
+
+def overheard(dialect: Dialect, person_id: int, *, after: tuple[int, int], limit: int) -> Step[Rows]:
+    """Return the rows of `Persons.overheard`."""
+    sql = f"""SELECT {dialect.overheard} FROM observed AS o
+      WHERE o.person_id IN {FAMILY} AND (o.scope_id, o.id) > (:scope, :id) ORDER BY o.scope_id, o.id LIMIT :limit"""
     scope_id, id_ = after
     return (yield Ask(sql, {"person": person_id, "scope": scope_id, "id": id_, "limit": limit}))
 
@@ -169,12 +188,37 @@ def summaries(dialect: Dialect, person_id: int, *, after_id: int, limit: int) ->
 # --- erasing: each step is run again until it returns None ---
 
 
-def marked(person_id: int, *, now_ms: int) -> Step[bool]:
+def asked(person_id: int, traces: str) -> Step[bool]:
+    """Do what `Persons.ask` promises; `traces` as JSON."""
+    sql = "UPDATE persons SET erasing = :traces WHERE id = :person RETURNING 1"
+    return bool((yield Ask(sql, {"person": person_id, "traces": traces})))
+
+
+def unfinished() -> Step[tuple[int, ...]]:
+    """Do what `Persons.unfinished` promises."""
+    rows = yield Ask("SELECT id FROM persons WHERE erasing IS NOT NULL ORDER BY id", {})
+    return tuple(row[0] for row in rows)
+
+
+def traces(person_id: int) -> Step[str | None]:
+    """Return what `asked` has kept."""
+    rows = yield Ask("SELECT erasing FROM persons WHERE id = :person", {"person": person_id})
+    return rows[0][0] if rows else None
+
+
+def marked(dialect: Dialect, person_id: int, *, now_ms: int) -> Step[bool]:
     """Note that the person is being erased: nothing is stored for them from now on. False: there is no such person."""
+    of: Values = {"person": person_id}
+    # Behind the lock, who was joined to them at this very moment is seen too.
+    yield Ask(f"SELECT id FROM persons WHERE id = :person{dialect.lock}", of)
     sql = f"UPDATE persons SET erased_ms = coalesce(erased_ms, :now) WHERE id IN {FAMILY} RETURNING 1"
-    return bool((yield Ask(sql, {"person": person_id, "now": now_ms})))
+    return bool((yield Ask(sql, of | {"now": now_ms})))
 
 
+_LIVING = "SELECT 1 FROM persons AS p WHERE p.id = messages.person_id AND p.erased_ms IS NULL"
+"""Whose account a private talk is may be another person's by now: who came again, or was parted from the one who is erased."""
+_OUTLIVED = f"""EXISTS (SELECT 1 FROM messages
+  WHERE messages.scope_id = coalesce(scopes.alias_of, scopes.id) AND EXISTS ({_LIVING}))"""
 _PERSONS = "scope_id = :scope AND person_id = :person AND id <= :upto"
 _PLACE = """SELECT coalesce(b.alias_of, b.id) FROM scopes AS a
   JOIN scopes AS b ON b.channel = a.channel AND b.conversation = a.conversation AND b.chat_type = a.chat_type
@@ -200,6 +244,8 @@ def _without_words(
     of: Values = {"scope": scope_id, "person": person_id}
     sql = "SELECT id FROM messages WHERE scope_id = :scope AND person_id = :person ORDER BY id LIMIT :limit"
     rows = yield Ask(sql + dialect.lock, of | {"limit": BATCH})
+    if not rows:
+        return Batch({})  # another process is erasing them, too
     of["upto"] = rows[-1][0]
     ids = f"SELECT id FROM messages WHERE {_PERSONS}"
     counts: dict[str, int] = {}
@@ -236,24 +282,32 @@ def _without_words(
 
 def private(dialect: Dialect, account: Account) -> Step[Batch | None]:
     """Erase some of a private scope of the account's."""
-    sql = """SELECT id FROM scopes WHERE channel = :channel AND "user" = :user AND chat_type = 'private' LIMIT 1"""
+    sql = f"""SELECT id FROM scopes WHERE channel = :channel AND "user" = :user AND chat_type = 'private'
+      AND NOT {_OUTLIVED} LIMIT 1"""
     rows = yield Ask(sql, _of(account))
     return (yield from _emptied(dialect, rows[0][0])) if rows else None
 
 
 def _emptied(dialect: Dialect, scope_id: int) -> Step[Batch | None]:
-    """Delete some of a private scope's messages; behind the last of them the scope itself, with the rest."""
+    """Delete some of a private scope's messages; behind the last of them the scope itself, with the rest. What somebody else
+    said there, who has the account now, stays, and then the scope does."""
     of: Values = {"scope": scope_id}
-    sql = "SELECT id FROM messages WHERE scope_id = :scope ORDER BY id LIMIT :limit"
-    rows = yield Ask(sql + dialect.lock, of | {"limit": BATCH})
+    some = f"scope_id = :scope AND NOT EXISTS ({_LIVING})"
+    rows = yield Ask(
+        f"SELECT id FROM messages WHERE {some} ORDER BY id LIMIT :limit{dialect.lock}", of | {"limit": BATCH}
+    )
     counts: dict[str, int] = {}
     if rows:
-        upto = of | {"upto": rows[-1][0]}
-        some = "scope_id = :scope AND id <= :upto"
-        turns = f"SELECT turn_id FROM messages WHERE {some}"
+        upto, some = of | {"upto": rows[-1][0]}, f"{some} AND id <= :upto"
+        ids = f"SELECT id FROM messages WHERE {some}"
         for kind, statement in (
-            ("ledgers", f"DELETE FROM ledgers WHERE turn_id IN ({turns}) RETURNING 1"),
-            ("message_versions", f"DELETE FROM message_versions WHERE {some} RETURNING 1"),
+            (
+                "ledgers",
+                f"DELETE FROM ledgers WHERE turn_id IN (SELECT turn_id FROM messages WHERE {some}) RETURNING 1",
+            ),
+            ("message_versions", f"DELETE FROM message_versions WHERE scope_id = :scope AND id IN ({ids}) RETURNING 1"),
+            ("summaries", "DELETE FROM summaries WHERE scope_id = :scope RETURNING 1"),
+            ("scopes", f"UPDATE scopes SET title = '', title_id = NULL WHERE id = :scope AND title_id IN ({ids})"),
             ("messages", f"DELETE FROM messages WHERE {some} RETURNING 1"),
         ):
             counts[kind] = len((yield Ask(statement, upto)))
@@ -276,24 +330,34 @@ def _emptied(dialect: Dialect, scope_id: int) -> Step[Batch | None]:
 
 def in_groups(account: Account, *, pseudonym: str) -> Step[Batch | None]:
     """Give the scopes that were the account's alone in groups another name."""
-    sql = """UPDATE scopes SET "user" = :pseudonym
-      WHERE channel = :channel AND "user" = :user AND chat_type = 'group' RETURNING id"""
+    sql = f"""UPDATE scopes SET "user" = :pseudonym
+      WHERE channel = :channel AND "user" = :user AND chat_type = 'group' AND NOT {_OUTLIVED} RETURNING id"""
     rows = yield Ask(sql, _of(account) | {"pseudonym": pseudonym})
     return Batch({"scopes": len(rows)}, tuple(row[0] for row in rows)) if rows else None
 
 
-def overheard(account: Account) -> Step[Batch | None]:
-    """Erase some of what the account was overheard saying."""
-    sql = """DELETE FROM observed WHERE (scope_id, id) IN (SELECT scope_id, id FROM observed
-      WHERE channel = :channel AND "user" = :user LIMIT :limit) RETURNING 1"""
-    rows = yield Ask(sql, _of(account) | {"limit": BATCH})
+def unheard(person_id: int) -> Step[Batch | None]:
+    """Erase some of what the person was overheard saying."""
+    return (yield from _unheard("person_id = :person", {"person": person_id}))
+
+
+def unheard_by_account(account: Account) -> Step[Batch | None]:
+    """Erase some of what the account was overheard saying while nobody noted whose it is."""
+    return (yield from _unheard('channel = :channel AND "user" = :user AND person_id IS NULL', _of(account)))
+
+
+def _unheard(whose: str, of: Values) -> Step[Batch | None]:
+    sql = f"""DELETE FROM observed WHERE (scope_id, id) IN (SELECT scope_id, id FROM observed
+      WHERE {whose} LIMIT :limit) RETURNING 1"""
+    rows = yield Ask(sql, of | {"limit": BATCH})
     return Batch({"observed": len(rows)}) if rows else None
 
 
-def choices(account: Account) -> Step[Batch | None]:
-    """Erase the account's choices of agents."""
-    sql = 'DELETE FROM agent_choices WHERE channel = :channel AND "user" = :user RETURNING 1'
-    rows = yield Ask(sql, _of(account))
+def choices(person_id: int, account: Account) -> Step[Batch | None]:
+    """Erase the account's choices of agents, as far as they are the person's."""
+    sql = """DELETE FROM agent_choices WHERE channel = :channel AND "user" = :user
+      AND chosen_ms <= (SELECT erased_ms FROM persons WHERE id = :person) RETURNING 1"""
+    rows = yield Ask(sql, _of(account) | {"person": person_id})
     return Batch({"agent_choices": len(rows)}) if rows else None
 
 
@@ -342,6 +406,7 @@ def unlinked(person_id: int) -> Step[int]:
     sql = """DELETE FROM identities WHERE person_id = :person
       AND person_id IN (SELECT id FROM persons WHERE erased_ms IS NOT NULL) RETURNING 1"""
     rows = yield Ask(sql, {"person": person_id})
+    yield Ask("UPDATE persons SET erasing = NULL WHERE id = :person", {"person": person_id})
     yield Ask("UPDATE meta SET value = value + 1 WHERE name = 'names'", {})
     return len(rows)
 

@@ -10,19 +10,21 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from memory.base import Fact, Message, ProfileItem, Summary
+from memory.base import Fact, Identity, Message, ProfileItem, Summary
 from memory.erasure import nothing
-from memory.people import Account, Erased, Person, Posted
+from memory.people import Account, Erased, Overheard, Person, Posted, Traces
 from memory.stores import link_steps
 from memory.stores import person_steps as steps
 from memory.stores.person_steps import Batch, Dialect, Step
-from memory.stores.rows import decoded_user
+from memory.stores.rows import decoded_user, identity_columns
 
 Result = TypeVar("Result")
 
 _message = msgspec.json.Decoder(Message, strict=False).decode
 _item = msgspec.json.Decoder(ProfileItem, strict=False).decode
 _fact = msgspec.json.Decoder(Fact, strict=False).decode
+_overheard = msgspec.json.Decoder(Overheard, strict=False).decode
+_traces = msgspec.json.Decoder(Traces).decode
 _summary = msgspec.json.Decoder(Summary, strict=False).decode
 
 
@@ -48,12 +50,20 @@ class StoredPersons:
     async def find(self, person_id: int) -> Person | None:
         return await self._read(steps.find(person_id))
 
+    async def of(self, identity: Identity) -> int | None:
+        return await self._read(steps.of(*identity_columns(identity)))
+
     async def accounts(self, person_id: int) -> tuple[Account, ...]:
         return await self._read(steps.accounts(person_id))
 
     async def messages(self, person_id: int, *, after: tuple[int, int], limit: int) -> tuple[Message, ...]:
         rows = await self._read(steps.messages(self._dialect, person_id, after=after, limit=limit))
         found = [_message(row) for (row,) in rows]
+        return tuple(msgspec.structs.replace(row, user=decoded_user(row.user)) for row in found)
+
+    async def overheard(self, person_id: int, *, after: tuple[int, int], limit: int) -> tuple[Overheard, ...]:
+        rows = await self._read(steps.overheard(self._dialect, person_id, after=after, limit=limit))
+        found = [_overheard(row) for (row,) in rows]
         return tuple(msgspec.structs.replace(row, user=decoded_user(row.user)) for row in found)
 
     async def items(self, person_id: int, *, after_id: int, limit: int) -> tuple[ProfileItem, ...]:
@@ -68,8 +78,18 @@ class StoredPersons:
         rows = await self._read(steps.summaries(self._dialect, person_id, after_id=after_id, limit=limit))
         return tuple(_summary(row) for (row,) in rows)
 
+    async def ask(self, person_id: int, traces: Traces) -> bool:
+        return await self._write(steps.asked(person_id, msgspec.json.encode(traces).decode()))
+
+    async def unfinished(self) -> tuple[int, ...]:
+        return await self._read(steps.unfinished())
+
+    async def traces(self, person_id: int) -> Traces:
+        noted = await self._read(steps.traces(person_id))
+        return Traces() if noted is None else _traces(noted)
+
     async def begin(self, person_id: int, *, now_ms: int) -> bool:
-        return await self._write(steps.marked(person_id, now_ms=now_ms))
+        return await self._write(steps.marked(self._dialect, person_id, now_ms=now_ms))
 
     async def erase(
         self, person_id: int, *, accounts: Sequence[Account], posted: Sequence[Posted], now_ms: int
@@ -78,7 +98,7 @@ class StoredPersons:
             return Erased(counts=nothing())
         counts, scopes = Counter(nothing()), set[int]()
         family = await self._read(steps.family(person_id))
-        for step in self._plan(family, accounts, posted, now_ms=now_ms):
+        for step in self._plan(person_id, family, accounts, posted, now_ms=now_ms):
             while (batch := await self._write(step())) is not None:
                 counts.update(batch.counts)
                 scopes.update(batch.scopes)
@@ -86,7 +106,13 @@ class StoredPersons:
         return Erased(counts=dict(counts), scopes=tuple(sorted(scopes)))
 
     def _plan(
-        self, persons: Sequence[int], accounts: Sequence[Account], posted: Sequence[Posted], *, now_ms: int
+        self,
+        erased: int,
+        persons: Sequence[int],
+        accounts: Sequence[Account],
+        posted: Sequence[Posted],
+        *,
+        now_ms: int,
     ) -> Iterable[Callable[[], Step[Batch | None]]]:
         dialect, pseudonym = self._dialect, f"erased-{secrets.token_hex(8)}"
         for person_id in persons:
@@ -94,11 +120,12 @@ class StoredPersons:
         for account in accounts:
             yield partial(steps.private, dialect, account)
             yield partial(steps.in_groups, account, pseudonym=pseudonym)
-            yield partial(steps.overheard, account)
-            yield partial(steps.choices, account)
+            yield partial(steps.unheard_by_account, account)
+            yield partial(steps.choices, erased, account)
         for message in posted:
             yield partial(steps.quoted, dialect, message)
         for person_id in persons:
+            yield partial(steps.unheard, person_id)
             yield partial(steps.recalled, person_id)
             yield partial(steps.known, "facts", person_id)
             yield partial(steps.known, "profile_items", person_id)

@@ -267,6 +267,7 @@ class PostgresStore:
         now_ms: int,
         keep: int,
         platform_message_id: str | None = None,
+        person_id: int | None = None,
     ) -> None:
         values = {
             "scope_id": scope_id,
@@ -277,6 +278,7 @@ class PostgresStore:
             "tokens": tokens,
             "now_ms": now_ms,
             "platform_message_id": storable_or_none(platform_message_id),
+            "person_id": person_id,
         }
         if not await self._database.fetch(sql.OBSERVE, values | five(key.columns())):
             raise UnknownScope(f"scope {scope_id} does not exist; open it first")

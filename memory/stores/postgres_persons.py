@@ -20,6 +20,7 @@ Result = TypeVar("Result")
 
 _DIALECT = Dialect(
     message=MESSAGE,
+    overheard="to_json(o)",
     item="to_json(p)",
     fact="to_json(f)",
     summary="to_json(s)",

@@ -113,10 +113,12 @@ SELECT json_agg(w.row ORDER BY w.id DESC, w.version DESC) FROM (
 OBSERVE = statement(f"""WITH head AS (
   UPDATE scopes s SET last_id = greatest(s.last_id + 1, %(id)s) WHERE s.id = %(scope_id)s RETURNING s.id, s.last_id
 ), added AS (
-  INSERT INTO observed (id, scope_id, event_id, {_FIVE}, speaker_name, text, tokens, created_ms, version, platform_message_id)
+  INSERT INTO observed (id, scope_id, event_id, {_FIVE}, speaker_name, text, tokens, created_ms, version, platform_message_id,
+    person_id)
   SELECT head.last_id, head.id, %(event_id)s, %(user)s, %(channel)s, %(conversation)s, %(chat_type)s, %(agent)s,
-    %(speaker_name)s, %(text)s, %(tokens)s, %(now_ms)s, 1, %(platform_message_id)s
-  FROM head ON CONFLICT (scope_id, event_id) DO NOTHING)
+    %(speaker_name)s, %(text)s, %(tokens)s, %(now_ms)s, 1, %(platform_message_id)s, %(person_id)s::bigint
+  FROM head WHERE NOT EXISTS (SELECT FROM persons p WHERE p.id = %(person_id)s::bigint AND p.erased_ms IS NOT NULL)
+  ON CONFLICT (scope_id, event_id) DO NOTHING)
 SELECT 1 FROM head""")
 
 # A statement of its own, after OBSERVE: inside it the snapshot would miss what a concurrent call has just added.

@@ -57,7 +57,8 @@ class Kept(msgspec.Struct, frozen=True, array_like=True):
 _decode = msgspec.msgpack.Decoder(Kept).decode
 _encode = msgspec.msgpack.Encoder().encode
 # Messages lie there as arrays of their fields: another release's fields are another release's keys.
-_PREFIX = f"clew:window:{hashlib.sha256(' '.join(Message.__struct_fields__).encode()).hexdigest()[:8]}:"
+_WINDOWS = "clew:window:"
+_PREFIX = f"{_WINDOWS}{hashlib.sha256(' '.join(Message.__struct_fields__).encode()).hexdigest()[:8]}:"
 
 
 class RedisCache:
@@ -98,7 +99,7 @@ class RedisCache:
         self.derived = store.derived
         self.forgetting = store.forgetting
         self.links = store.links
-        self.persons = ForgettingPersons(store.persons, forget=self._forget)
+        self.persons = ForgettingPersons(store.persons, forget=self._forget, forget_all=self._forget_all)
         self.vectors = store.vectors
         self.open_scope = store.open_scope
         self.scope_in_place = store.scope_in_place
@@ -232,6 +233,16 @@ class RedisCache:
     async def _forget(self, scope_id: int) -> None:
         """Take the texts out of Redis. They are worthless there already: the scope's generation has grown."""
         await self._ask("DEL", f"{_PREFIX}{scope_id}")
+
+    async def _forget_all(self) -> None:
+        """Take every window out of Redis: a server that answers is asked until it has named them all."""
+        cursor: object = 0
+        while isinstance(reply := await self._ask("SCAN", str(cursor), "MATCH", f"{_WINDOWS}*", "COUNT", 1000), list):
+            cursor, names = int(reply[0]), reply[1]
+            if names:
+                await self._ask("DEL", *names)
+            if not cursor:
+                return
 
     @property
     def _resting(self) -> bool:

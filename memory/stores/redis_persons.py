@@ -4,24 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from memory.people import Account, Erased, Persons, Posted
+from memory.people import Account, Erased, Persons, Posted, Traces
 
 
 class ForgettingPersons:
-    """`memory.people.Persons` around another; `forget` takes a scope's window out of Redis."""
+    """`memory.people.Persons` around another; `forget` takes a scope's window out of Redis, `forget_all` every one."""
 
-    def __init__(self, persons: Persons, *, forget: Callable[[int], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        persons: Persons,
+        *,
+        forget: Callable[[int], Awaitable[None]],
+        forget_all: Callable[[], Awaitable[None]],
+    ) -> None:
         self._persons = persons
         self._forget = forget
+        self._forget_all = forget_all
         self.listed = persons.listed
         self.find = persons.find
+        self.of = persons.of
         self.accounts = persons.accounts
         self.messages = persons.messages
+        self.overheard = persons.overheard
         self.items = persons.items
         self.facts = persons.facts
         self.summaries = persons.summaries
+        self.unfinished = persons.unfinished
+        self.traces = persons.traces
         self.begin = persons.begin
         self.unlink = persons.unlink
+
+    async def ask(self, person_id: int, traces: Traces) -> bool:
+        # Of an erasure that broke off nobody knows which scopes it had touched.
+        if person_id in await self._persons.unfinished():
+            await self._forget_all()
+        return await self._persons.ask(person_id, traces)
 
     async def erase(
         self, person_id: int, *, accounts: Sequence[Account], posted: Sequence[Posted], now_ms: int

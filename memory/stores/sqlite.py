@@ -250,6 +250,7 @@ class SqliteStore:
         now_ms: int,
         keep: int,
         platform_message_id: str | None = None,
+        person_id: int | None = None,
     ) -> None:
         await self._write(
             lambda db: sqlite_edit.observe(
@@ -264,6 +265,7 @@ class SqliteStore:
                 now_ms=now_ms,
                 keep=keep,
                 platform_message_id=platform_message_id,
+                person_id=person_id,
             )
         )
 

@@ -72,6 +72,11 @@ def known_head(db: sqlite3.Connection, scope_id: int) -> Head:
     return head
 
 
+def is_erased(db: sqlite3.Connection, person_id: int | None) -> bool:
+    """Say whether it is somebody who is being erased, or was."""
+    return person_id is not None and db.execute(_ERASED, (person_id,)).fetchone() is not None
+
+
 def save_head(db: sqlite3.Connection, scope_id: int, head: Head) -> None:
     """Write the scope's state back."""
     db.execute(
@@ -134,7 +139,7 @@ def append(
         )
     head.fence = fence
     for person_id in {item.person_id for item in messages}:
-        if person_id is not None and db.execute(_ERASED, (person_id,)).fetchone():
+        if is_erased(db, person_id):
             raise PersonErased(
                 f"person {person_id} was erased; nothing is stored for them, look their account up again"
             )

@@ -15,7 +15,7 @@ from memory.base import Message, Observed
 from memory.ids import Ids
 from memory.key import ConversationKey
 from memory.stores.rows import storable, storable_or_none, title_of
-from memory.stores.sqlite_append import known_head, save_head
+from memory.stores.sqlite_append import is_erased, known_head, save_head
 from memory.stores.sqlite_derived import source_changed
 from memory.stores.sqlite_rows import MESSAGES, OBSERVED, read_messages
 
@@ -163,9 +163,12 @@ def observe(
     now_ms: int,
     keep: int,
     platform_message_id: str | None,
+    person_id: int | None,
 ) -> None:
     """Do what `Store.observe` promises; the caller commits."""
     head = known_head(db, scope_id)
+    if is_erased(db, person_id):
+        return
     head.last_id = max(ids.next(), head.last_id + 1)
     user, channel, conversation, chat_type, agent = key.columns()
     row = Observed(
@@ -185,6 +188,7 @@ def observe(
         chat_type=chat_type,
         agent=agent,
         platform_message_id=storable_or_none(platform_message_id),
+        person_id=person_id,
     )
     db.execute(_OBSERVE, values)
     db.execute(_TRIM, (scope_id, scope_id, keep))

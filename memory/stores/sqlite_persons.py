@@ -11,12 +11,13 @@ from memory.stores.links import StoredLinks
 from memory.stores.person_steps import Dialect, Drop, Name, Put, Step
 from memory.stores.persons import Run, StoredPersons
 from memory.stores.sqlite_derived import Transactions, add_fragment, drop_fragments
-from memory.stores.sqlite_rows import FACTS, MESSAGES, PROFILE, SUMMARIES
+from memory.stores.sqlite_rows import FACTS, MESSAGES, OVERHEARD, PROFILE, SUMMARIES
 
 Result = TypeVar("Result")
 
 _DIALECT = Dialect(
     message=MESSAGES.select,
+    overheard=OVERHEARD.select,
     item=PROFILE.select,
     fact=FACTS.select,
     summary=SUMMARIES.select,

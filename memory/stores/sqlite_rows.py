@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from memory.base import Fact, Message, Observed, ProfileItem, Summary
+from memory.people import Overheard
 from memory.stores.rows import decoded_user
 
 Struct = TypeVar("Struct", bound=msgspec.Struct)
@@ -52,7 +53,7 @@ class Table(Generic[Struct]):
             return f'iif("{field}" IS NULL, {self._json[field]}, json("{field}"))'
         return f'"{field}"'
 
-    def values(self, struct: Struct, **columns: str | None) -> list[Any]:
+    def values(self, struct: Struct, **columns: str | int | None) -> list[Any]:
         """Return the parameters of `insert` and `put`; `columns` are those that differ from the struct's fields."""
         values = [*self._get(struct), *[None] * self._more]
         for field in self._json:
@@ -85,7 +86,10 @@ def _plain(row: Spoken) -> Spoken:
 
 
 MESSAGES = Table("messages", Message, json={"quote": "NULL", "steps": "json_array()"})
-OBSERVED = Table("observed", Observed, more=("channel", "conversation", "chat_type", "agent", "platform_message_id"))
+OBSERVED = Table(
+    "observed", Observed, more=("channel", "conversation", "chat_type", "agent", "platform_message_id", "person_id")
+)
+OVERHEARD = Table("observed", Overheard)
 SUMMARIES = Table("summaries", Summary)
 FACTS = Table("facts", Fact, json={"source_ids": "json_array()"})
 PROFILE = Table("profile_items", ProfileItem, json={"source_ids": "json_array()"})

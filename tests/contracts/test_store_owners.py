@@ -137,7 +137,7 @@ class TestWall:
               WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace""")
 
         assert set(OWNED) == {name for name, guarded in tables if guarded}
-        assert {"messages", "identities", "listings", "link_codes", "link_tries"} >= {
+        assert {"messages", "observed", "identities", "listings", "link_codes", "link_tries"} >= {
             name for name, guarded in tables if not guarded
         }
 

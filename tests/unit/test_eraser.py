@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,8 @@ async def stores(tmp_path: Path) -> AsyncIterator[tuple[SqliteStore, SqliteInbox
 class World:
     """An eraser and what it told."""
 
-    def __init__(self, stores: tuple[SqliteStore, SqliteInbox], configuration: Configuration) -> None:
+    def __init__(self, stores: tuple[SqliteStore, SqliteInbox], configuration: Configuration, path: Path) -> None:
+        self.path = path
         self.store, self.queues = stores
         self.configuration = configuration
         self.halted: list[int] = []
@@ -63,7 +65,7 @@ class World:
             self.ended.append(turn_id)
 
         return Eraser(
-            persons=self.store.persons,
+            store=self.store,
             queues=self.queues,
             configuration=lambda: self.configuration,
             halt=lambda event: self.halted.append(event.id),
@@ -97,8 +99,8 @@ class World:
 
 
 @pytest.fixture
-def world(stores: tuple[SqliteStore, SqliteInbox], configuration: Configuration) -> World:
-    return World(stores, configuration)
+def world(stores: tuple[SqliteStore, SqliteInbox], configuration: Configuration, tmp_path: Path) -> World:
+    return World(stores, configuration, tmp_path / "clew.db")
 
 
 def said(text: str, sender: Sender = ME, message_id: str = "m1", **fields: Any) -> MessageEvent:
@@ -218,6 +220,78 @@ async def test_an_erasure_that_broke_off_goes_on(world: World) -> None:
     assert again is not None
     assert not any(again.erased.values())
     assert await world.eraser().erase(404) is None
+
+
+async def test_what_broke_off_goes_on_without_being_asked(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """By the note of what had been found, though the account is somebody else's by then, who keeps theirs: a kill at any moment
+    leaves nothing half erased."""
+    me = await world.person()
+    mine = await world.accept(said("Quittengelee"))
+    quoting = await world.accept(
+        said("what?", YOU, "m2", in_reply_to="m1", quote=Quote(name="Me", text="Quittengelee"))
+    )
+    with sqlite3.connect(world.path) as file:
+        file.execute(
+            "CREATE TRIGGER torn BEFORE UPDATE ON inbox_events WHEN new.body = x'' BEGIN SELECT RAISE(ABORT, 'torn'); END"
+        )
+    with pytest.raises(ValueError, match="torn"):
+        await world.eraser().erase(me)
+    await world.store.persons.begin(me, now_ms=NOW_MS)
+    again = await world.person()
+    after = await world.accept(said("hello again", message_id="m3"), now_ms=NOW_MS + 1)
+    running = asyncio.create_task(world.eraser().run(look_s=0.01))
+    async with asyncio.timeout(10):
+        while "can't go on" not in caplog.text:
+            await asyncio.sleep(0)
+        with sqlite3.connect(world.path) as file:
+            file.execute("DROP TRIGGER torn")
+        while await world.store.persons.unfinished():
+            await asyncio.sleep(0)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+    assert again != me
+    assert again == await world.person()
+    assert b"" == (await world.stored(mine)).body
+    assert b"Quittengelee" not in (await world.stored(quoting)).body
+    assert b"hello again" in (await world.stored(after)).body
+
+
+async def test_what_cannot_go_on_now_is_looked_at_again(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """A reply that is still being sent ends nothing but this look."""
+    me = await world.person()
+    mine = await world.accept(said("q"))
+    await reply(world.queues, await claim_one(world.queues), [mine])
+    (chunk,) = await world.queues.due(now_ms=NOW_MS, limit=9)
+    with pytest.raises(StoreBusy, match="still being sent"):
+        await world.eraser(within_s=0.01).erase(me)
+
+    running = asyncio.create_task(world.eraser(within_s=0.01).run(look_s=0.01))
+    async with asyncio.timeout(10):
+        while "an erasure that broke off is put off" not in caplog.text:
+            await asyncio.sleep(0)
+        await world.queues.sent(chunk, message_id="x", now_ms=NOW_MS)
+        while await world.store.persons.unfinished():
+            await asyncio.sleep(0)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+    assert () == (await world.store.persons.traces(me)).accounts
+    assert b"" == (await world.stored(mine)).body
+
+
+async def test_an_account_that_nobody_is_known_by(world: World) -> None:
+    """Who spoke where the bot does not listen was never anybody, and yet what they said waits in the queue."""
+    mine = await world.accept(said("Quittengelee"))
+    identity = Identity(kind="webhook", tenant=ME.tenant, account=ME.account)
+    assert await world.store.persons.of(identity) is None
+
+    receipt = await world.eraser().erase(identity)
+
+    assert receipt is not None
+    assert (1, 1) == (receipt.erased["inbox_events"], receipt.erased["identities"])
+    assert b"" == (await world.stored(mine)).body
+    assert await world.store.persons.of(identity) is None
 
 
 async def test_an_event_that_cannot_be_read_names_nobody(world: World) -> None:
