@@ -96,9 +96,8 @@ class Knowing:
         fresh_id = None if _place(row) in said else self._ids.next()
         said.add(_place(row))
         slot = slot_of(row.slot) if row.slot else None
-        chinese = (language_in(value) or language) == "zh"
-        sentence = "{}" if slot is None else slot.chinese if chinese else slot.english
-        return Worded(id=row.id, fresh_id=fresh_id, value=value, text=sentence.format(value))
+        text = value if slot is None else slot.worded(value, language_in(value) or language)
+        return Worded(id=row.id, fresh_id=fresh_id, value=value, text=text)
 
 
 def _refused(slot: str, value: str, person_id: int, *, emails: bool) -> str | None:

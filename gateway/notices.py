@@ -174,7 +174,7 @@ NOTICES: dict[str, dict[Language, str]] = {
         "zh": "还有 {count} 条是您在别处说的，请私聊我查看。",
     },
     "known_count": {
-        "en": "I know {count} things of you. What they are I say in private only: write /{prefix}memory to me there.",
+        "en": "Things I know of you: {count}. What they are I say in private only: write /{prefix}memory to me there.",
         "zh": "我记得关于您的 {count} 条内容。具体内容只在私聊里说：请私聊我发送 /{prefix}memory。",
     },
     "known_nothing": {"en": "I know nothing of you yet.", "zh": "我还没有记住关于您的任何内容。"},

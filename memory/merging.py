@@ -18,7 +18,8 @@ from memory.candidates import Candidate
 from memory.derived import Material
 from memory.folding import folded
 from memory.language import language_in
-from memory.slots import Slot, slot_of
+from memory.rules.nouns import slots_named
+from memory.slots import SLOTS, Slot, slot_of
 
 _SERVICE_SLOTS = ("request", "product", "order")
 _OPPOSITES = {
@@ -79,14 +80,16 @@ def _named(value: str, known: Collection[str], slot: Slot, *, confirmed: Collect
     """Return which of the known values a retraction means. `confirmed` is what the same message says instead.
 
     No value: all. Else what is called so exactly; a hard constraint goes by nothing less (D16: "nuts" are no peanuts), others
-    also by whole words of it. The one value of a single slot is meant however it is called ("my order number")."""
+    also by whole words of it. The one value of a single slot is also meant by the slot's name ("my order number"), but not by
+    another value: who no longer lives in Paris may well live in Porto."""
     if not _plain(value):
         return set(known)
     exact = {one for one in known if _near(one, value)}
     if exact or slot.life == "pinned":
         return exact
-    if slot.single:
-        return {one for one in known if not any(same_value(one, said) for said in confirmed)}
+    known = [one for one in known if not any(same_value(one, said) for said in confirmed)]
+    if slot.single and slot.name in (*slots_named(value), "_".join(folded(value).casefold().split())):
+        return set(known)
     return {one for one in known if supported(value, one) or supported(one, value)}
 
 
@@ -222,14 +225,13 @@ class _Merging:
         said = self._said[said_id]
         # "42" is worded as the question was that it answers
         language = language_in(said.text) or language_in(self._asked) or self._rules.language
-        sentence = slot.chinese if language == "zh" else slot.english
         return ProfileItem(
             id=0,
             person_id=self._person_id,
             namespace=self._rules.namespace,
             kind=slot.kind,
             slot=slot.name,
-            text=sentence.format(value),
+            text=slot.worded(value, language),
             pinned=slot.life == "pinned",
             chat_type=said.chat_type,
             source_ids=tuple(sorted(sources or (said_id,))),
@@ -245,6 +247,4 @@ def _sources(facts: Iterable[Fact]) -> set[int]:
     return {id_ for row in facts for id_ in row.source_ids}
 
 
-_SERVICE = slot_of("service") or Slot(
-    name="service", kind="service", single=False, life="lasting", english="{}", chinese="{}"
-)
+_SERVICE = SLOTS["service"]

@@ -26,8 +26,12 @@ class Slot(msgspec.Struct, frozen=True, kw_only=True):
     kind: ItemKind
     single: bool
     life: Life
-    english: str  # how a profile item reads: braces take the value
+    english: str  # how it reads: braces take the value
     chinese: str
+
+    def worded(self, value: str, language: str) -> str:
+        """Return the value as a sentence: Chinese for "zh", else English."""
+        return (self.chinese if language == "zh" else self.english).format(value)
 
 
 _ALL = (
@@ -55,11 +59,11 @@ _ALL = (
     Slot(name="fit", kind="preference", single=False, life="lasting", english="fit: {}", chinese="版型：{}"),
     Slot(name="like", kind="preference", single=False, life="lasting", english="likes {}", chinese="喜欢{}"),
     Slot(name="dislike", kind="preference", single=False, life="lasting", english="dislikes {}", chinese="不喜欢{}"),
-    Slot(name="service", kind="service", single=False, life="lasting", english="{}", chinese="{}"),
+    Slot(name="service", kind="service", single=False, life="lasting", english="service history: {}", chinese="服务记录：{}"),
     Slot(name="remember", kind="fact", single=False, life="lasting", english="asked to remember: {}", chinese="要求记住：{}"),
     # hard constraints and standing wishes of the speaker (D14 to D16)
     Slot(name="allergy", kind="constraint", single=False, life="pinned", english="allergic to {}", chinese="对{}过敏"),
-    Slot(name="diet", kind="constraint", single=False, life="pinned", english="does not eat {}", chinese="不吃{}"),
+    Slot(name="diet", kind="constraint", single=False, life="pinned", english="avoids {}", chinese="忌口：{}"),
     Slot(name="eats", kind="constraint", single=False, life="pinned", english="eats {}", chinese="饮食：{}"),
     Slot(name="access", kind="constraint", single=False, life="pinned", english="needs: {}", chinese="需要：{}"),
     Slot(name="limit", kind="constraint", single=False, life="pinned", english="limit: {}", chinese="限制：{}"),

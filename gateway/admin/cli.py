@@ -173,7 +173,7 @@ def _print_explanation(told: Explanation) -> None:
         print(f"note: {note}")
     for entry in told.entries:
         who = f"{entry.speaker}: " if entry.speaker else ""
-        text = " ".join(entry.text.split())
+        text = " ".join(entry.text.split()) or ("" if entry.section == "role" else "(not stored any more)")
         print(f"{entry.verdict:4}{entry.tokens:6}  {entry.section:9}{entry.rule:18}{who}{text[:80]}")
     for lesson in told.learned:
         text = " ".join(lesson.text.split())

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -19,7 +20,9 @@ from memory.derived import FullStore
 from memory.errors import MemoryFault
 from memory.exporting import export
 from memory.ids import now_ms
+from memory.language import language_in
 from memory.people import Person
+from memory.slots import slot_of
 
 OK, FAILED, INVALID = 0, 1, 2
 PAGE = 500
@@ -31,8 +34,8 @@ async def people(configuration: Configuration, args: argparse.Namespace) -> int:
     if args.act == "list":
         return await _reading(configuration, lambda store: _list(store, as_json=args.json))
     if person_id is None:
-        given = "nobody" if args.person is None else repr(args.person)
-        return _say(f"people {args.act}: name a PERSON by number, as `people list` tells it; {given} is none", INVALID)
+        given = "" if args.person is None else f"; {args.person!r} is none"
+        return _say(f"people {args.act}: name a PERSON by number, as `people list` tells it{given}", INVALID)
     match args.act:
         case "show":
             return await _reading(configuration, lambda store: _show(store, person_id, as_json=args.json))
@@ -79,10 +82,12 @@ async def _show(store: FullStore, person_id: int, *, as_json: bool) -> int:
         print(_json(_told(person) | {"profile": known, "facts": noted}))
         return OK
     print(_line(person))
-    for item in known:
-        print(f"  {item['kind']:10}  {item['text']}{'  (pinned)' if item['pinned'] else ''}")
-    for fact in noted:
-        print(f"  {fact['slot']:10}  {fact['value']}  (for this session)")
+    for item in items:
+        print(f"  {_day(item.valid_from_ms)}  {item.kind:10}  {item.text}{'  (pinned)' if item.pinned else ''}")
+    for fact in facts:
+        slot = slot_of(fact.slot)
+        text = fact.value if slot is None else slot.worded(fact.value, language_in(fact.value) or "en")
+        print(f"  {_day(fact.created_ms)}  {'session':10}  {text}  (for this session)")
     return OK
 
 
@@ -137,6 +142,10 @@ def _told(person: Person) -> dict[str, Any]:
 def _line(person: Person) -> str:
     accounts = ", ".join(f"{one.kind}:{one.tenant}:{one.account}" for one in person.identities)
     return f"{person.id}  {'erased' if person.erased_ms is not None else accounts}"
+
+
+def _day(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).date().isoformat()
 
 
 def _person_id(text: str | None) -> int | None:

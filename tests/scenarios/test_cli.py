@@ -24,8 +24,20 @@ from gateway.app import open_reading
 from memory.service import Memory
 from memory.stores.migrate import read_migrations
 from memory.tokens import Tokenizers
+from tests.scenarios.remembered import learned
 from tests.scenarios.stage import Held, Stage, echo, stage
-from tests.scenarios.world import ROOT, SECRET, Hook, Prompt, Refusal, command, environ, gateway, write_config
+from tests.scenarios.world import (
+    ROOT,
+    SECRET,
+    Hook,
+    Prompt,
+    Refusal,
+    command,
+    environ,
+    gateway,
+    in_folder,
+    write_config,
+)
 
 BODY = """
 agents:
@@ -151,6 +163,23 @@ async def test_explain(world: Stage, config: Path) -> None:
     assert world.model.prompts[-1][0] == {"role": "system", "content": ledger["system"]}
     assert 1 == unknown[0] == as_json[0]
     assert "turn 12345: no ledger is kept" in unknown[2]
+
+
+async def test_explain_says_what_is_gone(world: Stage, config: Path) -> None:
+    """B46: what was forgotten since stands in the ledger without its words, and the line says why it is empty."""
+    hook = world.hook()
+    await hook.say("I'm allergic to Quittengelee", conversation="gone", sender="gone")
+    await learned(in_folder(world.folder))
+    turn = await hook.say("what may I eat?", conversation="gone", sender="gone")
+    _, before, _ = await command("explain", turn["turn"], "--config", config)
+    for text in ("/forget all", "/forget all yes"):
+        await hook.say(text, conversation="gone", sender="gone")
+    _, after, _ = await command("explain", turn["turn"], "--config", config)
+
+    (was,) = (line for line in before.splitlines() if line.split()[2:3] == ["pinned"])
+    (now,) = (line for line in after.splitlines() if line.split()[2:3] == ["pinned"])
+    assert was.endswith("allergic to Quittengelee")
+    assert now.endswith("(not stored any more)")
 
 
 async def test_replay(world: Stage, config: Path) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -214,6 +215,10 @@ async def test_a_person_is_erased_without_a_gateway_too(tmp_path: Path) -> None:
             word for word in (*WORDS, "(for this session)") if word in shown
         }
         told_where = door.read_text()
+        assert all(
+            re.match(r"  \d{4}-\d\d-\d\d  (constraint|preference|identity|service|fact|session) +\S", line)
+            for line in shown.splitlines()[1:]
+        )
         door.write_text("{}")
         code, _, why = await people(there.gateway, "erase", me)
         assert (1, True) == (code, "lock" in why or "process" in why), "another one has the file, and can't be reached"
@@ -225,7 +230,9 @@ async def test_a_person_is_erased_without_a_gateway_too(tmp_path: Path) -> None:
         assert (1, "") == (await people(there.gateway, "show", "404"))[:2]
         assert (1, "") == (await people(there.gateway, "export", "404"))[:2]
         assert (2, "") == (await people(there.gateway, "erase", "me"))[:2]
-        assert (2, "") == (await people(there.gateway, "show"))[:2]
+        assert (2, "", "people show: name a PERSON by number, as `people list` tells it\n") == (
+            await people(there.gateway, "show")
+        )
         code, text, _ = await people(there.gateway, "erase", me)
 
         assert (0, f"person {me} is erased") == (code, text.splitlines()[0])

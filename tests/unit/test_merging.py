@@ -344,8 +344,8 @@ class TestService:
         known = (item("service", "refund", 21, sources=(1,)),)
         second = merged(sets("order", "8821"), facts=(fact("request", "refund", 11),), items=known)
 
-        assert ["refund"] == items(first)
-        assert (["refund (8821)"], (21,)) == (items(second), second.superseded_items)
+        assert ["service history: refund"] == items(first)
+        assert (["service history: refund (8821)"], (21,)) == (items(second), second.superseded_items)
         assert (1, OWN) == second.items[0].source_ids
 
     def test_no_request_makes_none(self) -> None:
@@ -355,7 +355,7 @@ class TestService:
         """The facts come from earlier messages only; the event cites the message that says it now."""
         result = merged(sets("request", "refund"), facts=(fact("request", "refund", 11),))
 
-        assert ["refund"] == items(result)
+        assert ["service history: refund"] == items(result)
         assert (1, OWN) == result.items[0].source_ids
 
     def test_said_again_it_is_nothing_new(self) -> None:
@@ -373,7 +373,11 @@ class TestService:
 
         result = merged(retracts("order", "8821"), facts=held, items=known)
 
-        assert (["refund"], (21,), (12,)) == (items(result), result.retracted_items, result.retracted_facts)
+        assert (["service history: refund"], (21,), (12,)) == (
+            items(result),
+            result.retracted_items,
+            result.retracted_facts,
+        )
 
     def test_a_taken_back_request_takes_it_along(self) -> None:
         result = merged(
@@ -391,7 +395,7 @@ class TestService:
 
         result = merged(sets("request", "refund"), sets("order", "8821"), items=earlier)
 
-        assert (["refund (8821)"], ()) == (items(result), result.superseded_items)
+        assert (["service history: refund (8821)"], ()) == (items(result), result.superseded_items)
 
 
 SLOT_NAMES = st.sampled_from([*SLOTS, "flight_number"])
