@@ -26,8 +26,15 @@ def postgres_server() -> Iterator[Postgres]:
 
 @pytest.fixture
 def postgres_url(postgres_server: Postgres) -> Iterator[str]:
-    """The URL of an empty database of this test's own."""
+    """The URL of an empty database of this test's own, with the tables of this release."""
     with postgres_server.database() as url:
+        yield url
+
+
+@pytest.fixture
+def bare_postgres_url(postgres_server: Postgres) -> Iterator[str]:
+    """The URL of a database of this test's own that nothing was made in yet."""
+    with postgres_server.database(schema=False) as url:
         yield url
 
 

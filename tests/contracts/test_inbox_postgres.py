@@ -252,17 +252,17 @@ async def test_newer_schema_is_refused(postgres_url: str) -> None:
             pass
 
 
-async def test_several_starters_share_an_empty_database(postgres_url: str) -> None:
+async def test_several_starters_share_an_empty_database(bare_postgres_url: str) -> None:
     """Instances that start together make the schema once."""
 
     async def start() -> None:
-        async with open_queues(postgres_url) as queues:
+        async with open_queues(bare_postgres_url) as queues:
             await accept(queues, fresh_id())
 
     await asyncio.gather(*(start() for _ in range(4)))
 
-    assert [(len(scripts("postgres")),)] == execute(postgres_url, "SELECT count(*) FROM queue_schema")
-    assert [(4,)] == execute(postgres_url, "SELECT count(*) FROM inbox_events")
+    assert [(len(scripts("postgres")),)] == execute(bare_postgres_url, "SELECT count(*) FROM queue_schema")
+    assert [(4,)] == execute(bare_postgres_url, "SELECT count(*) FROM inbox_events")
 
 
 async def test_unreachable_server_is_told_at_the_start(tmp_path: Path) -> None:

@@ -175,17 +175,17 @@ class TestFailure:
             async with asyncio.timeout(30), store_on(f"postgresql://clew@127.0.0.1:{port}/clew", timeout_s=0.5):
                 pass
 
-    async def test_a_reader_changes_nothing(self, postgres_url: str) -> None:
+    async def test_a_reader_changes_nothing(self, bare_postgres_url: str) -> None:
         """A store opened for reading makes no schema, and the server refuses its writes."""
-        reader = PostgresStore(postgres_url, ids=Ids(2), pool_size=2, timeout_s=5, read_only=True)
+        reader = PostgresStore(bare_postgres_url, ids=Ids(2), pool_size=2, timeout_s=5, read_only=True)
         with pytest.raises(StoreUnavailable, match="no memory yet"):
             async with reader:
                 pass
-        async with store_on(postgres_url) as store:
+        async with store_on(bare_postgres_url) as store:
             scope = await opened(store)
             await put(store, scope.id, said("hello", 1), turn_id=1)
 
-        async with PostgresStore(postgres_url, ids=Ids(2), pool_size=2, timeout_s=5, read_only=True) as reader:
+        async with PostgresStore(bare_postgres_url, ids=Ids(2), pool_size=2, timeout_s=5, read_only=True) as reader:
             with pytest.raises(StoreUnavailable, match="ReadOnly"):
                 await put(reader, scope.id, said("again", 2), turn_id=2)
             assert ["hello"] == await window(reader, scope.id)
