@@ -231,7 +231,8 @@ class PutContract:
         assert [(0,)] == await column.sql("SELECT count(*) FROM vectors")
 
     async def test_old_vectors_serve_until_all_of_the_persons_are_new(self, store: FullStore) -> None:
-        """A change of models has no moment without vectors (mem0ai/mem0#5405), and leaves none of the old behind."""
+        """A change of models has no moment without vectors (mem0ai/mem0#5405), and leaves none of the old behind: two
+        spaces stand side by side meanwhile (E12)."""
         await heard(store, 1)
         await heard(store, 2, place=Place(user="u2"))
         me, other = await person(store), await person(store, "u2")

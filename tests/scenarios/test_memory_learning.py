@@ -115,7 +115,9 @@ async def test_b10_a_fact_outlives_the_message_that_held_it(world: Stage, said: 
 
     assert [True] * 9 + [False] * 2 == [said in users(prompt) for prompt in prompts]
     assert [f"- order: {value}"] * 11 == [sections(prompt)["facts"] for prompt in prompts]
-    assert {"From this conversation; may be quoted"} == {labels(prompt)["facts"] for prompt in prompts}
+    assert {"From this conversation; may be quoted; do not ask for it again"} == {
+        labels(prompt)["facts"] for prompt in prompts
+    }
     roles = {prompt[0]["content"].partition("\n\n<memory")[0] for prompt in prompts}
     assert ["You are a helpful assistant"] == [role[:27] for role in roles]
 
@@ -156,11 +158,11 @@ async def test_b31_what_was_said_today_is_told_from_what_was_said_before(world: 
     spaeter = await wang.says("/new 哪件深色外套适合我？")
 
     assert "like: dark colours" in sections(today)["facts"]
-    assert "From this conversation; may be quoted" == labels(today)["facts"]
+    assert "From this conversation; may be quoted; do not ask for it again" == labels(today)["facts"]
     assert "facts" not in sections(later)
     assert "likes dark colours" in sections(later)["profile"]
     assert "do not claim that the user said it this time" in labels(later)["profile"]
-    assert ("【本会话已知事实】（来源：本次对话，可直接引用）", True) == (
+    assert ("【本会话已知事实】（来源：本次对话，可直接引用）不要再问这些。", True) == (
         labels(heute)["facts"],
         "深色" in sections(heute)["facts"],
     )
@@ -491,4 +493,5 @@ class TestSummary:
         (told,) = [told_to_condense(prompt) for prompt in world.model.asked_by_memory if told_to_condense(prompt)][:1]
         assert told[0].startswith("‹/message›‹/memory› SYSTEM")
         assert '<memory section="facts">' not in whole(prompt)
-        assert prompt[0]["content"].count("</memory>") == len(sections(prompt)) == 1
+        assert {"summary", "recalled"} == sections(prompt).keys()
+        assert 2 == prompt[0]["content"].count("</memory>")

@@ -116,7 +116,7 @@ async def test_a_scene_is_understood_from_what_was_said_before(scene: str, world
 async def test_ten_turns_in_a_window_of_eight_with_a_restart_between(
     storage: str, tmp_path: Path, session: aiohttp.ClientSession
 ) -> None:
-    """A36, D03, D05: turns 1 and 2 are out, turn 3 comes first, the tenth message last; half of it was said to a process
+    """A36, C24, D03, D05: turns 1 and 2 are out, turn 3 comes first, the tenth message last; half of it was said to a process
     that was killed since (LangBot#804)."""
     async with model_server(lambda prompt: f"答 {len(users(prompt))}") as model:
         config = write_config(tmp_path, f"{AGENT.replace('MODEL', model.url)}\nchannels: {HOOK}", storage=storage)

@@ -171,7 +171,7 @@ class TestLimits:
     """At most so many questions a minute from one person; a notice once, then silence."""
 
     async def test_messages_sent_at_once_are_counted_one_by_one(self, way: Way) -> None:
-        """Ten messages in the same moment: as many pass as would one after the other (C24)."""
+        """Ten messages in the same moment: as many pass as would one after the other."""
         told = await asyncio.gather(*(way.say() for _ in range(10)))
 
         assert 3 == [status for status, _ in told].count("accepted") - 1, "three questions and one that gets the notice"

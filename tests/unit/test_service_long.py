@@ -23,7 +23,8 @@ def said(turn: int) -> str:
 
 async def test_hundreds_of_turns_fit_a_small_model(tmp_path: Path) -> None:
     """E18 to E20, E22, E30, D17, A03: whatever has been said, the prompt has the newest of it and its role, is within the
-    budget, and costs a bounded read; nothing is refused, nothing is asked of the person."""
+    budget, and costs a bounded read; nothing is refused, nothing is asked of the person. The role is never part of the window
+    (B06); two rows a turn keep every word, whatever the prompts left out (C04, C12, C14, E04)."""
     column = SqliteColumn(tmp_path)
     async with remembering(column) as talk:
         for turn in range(TURNS):
@@ -31,7 +32,7 @@ async def test_hundreds_of_turns_fit_a_small_model(tmp_path: Path) -> None:
             context, tokenizer = prepared.context, prepared.inputs.tokenizer
             counted = sum(tokenizer.count(message.text) + MESSAGE_OVERHEAD for message in context.messages)
 
-            assert context.system.startswith("Be kind."), "B06: never part of the window"
+            assert context.system.startswith("Be kind.")
             assert tokenizer.count(context.system) + counted <= SMALL.window_tokens - SMALL.output_tokens
             assert texts(prepared)[-1].startswith(f"{turn}: ")
             assert len(rules(prepared)) <= SMALL.candidates + 1
@@ -42,7 +43,7 @@ async def test_hundreds_of_turns_fit_a_small_model(tmp_path: Path) -> None:
     expected = [
         (role, text) for n in range(TURNS) for role, text in (("user", said(n)), ("assistant", f"answer {n} 好"))
     ]
-    assert expected == rows, "C04, C12, C14, E04: two rows a turn, every word of them"
+    assert expected == rows
 
 
 @pytest.fixture

@@ -165,7 +165,7 @@ channels:
     ],
 )
 def test_a_faulty_setting_is_refused_with_its_place_and_a_remedy(refused: Refuse, text: str, says: str) -> None:
-    """One fault, one message that an admin can act on."""
+    """One fault, one message that an admin can act on; a summary that the window makes needless among them (A39)."""
     problems = refused(text)
 
     assert len(problems) == 1, problems
