@@ -19,7 +19,10 @@ from memory.slots import SLOTS, slot_of
 Change = tuple[Op, str, str]
 """What to do, the slot, the value."""
 
-_EN = r"#?(?!it\b|that\b|this\b|the\b|a\b|my\b|sure\b|so\b)[\w.'-]{1,30}(?: (?-i:[A-Z])[\w'-]{1,20})?"
+_EN = (
+    r"#?(?!(?:it|that|this|the|a|my|sure|so|but|and|or|yet|now|any ?more|really|always|never|too|very|if|is|am|are|do|does|have"
+    r"|i|i'm|at)\b)[\w.'-]{1,30}(?: (?-i:[A-Z])[\w'-]{1,20})?"
+)
 _ZH = r"(?:[A-Za-z0-9#.-]{1,24}|[\u3400-\u9fff]{1,8}?)"
 _SWAPS = (
     re.compile(
@@ -30,23 +33,24 @@ _SWAPS = (
     ),
     re.compile(rf"(?P<new>{_EN}?),? (?:and )?not (?P<old>{_EN}?)(?= ?(?:$|,))", re.I),
     re.compile(
-        rf"不是 ?(?P<old>{_ZH}) ?[码号]?[,\s]*(?:而|应该|其实|我要的)?是 ?(?P<new>{_ZH}) ?[码号]?(?=$|[,\s的了哈啊哦呀吧])",
+        rf"(?<!是)不是 ?(?P<old>{_ZH}) ?[码号]?[,\s]*(?:而|应该|其实|我要的)?是 ?(?P<new>{_ZH}) ?[码号]?"
+        r"(?=$|[,\s的了哈啊哦呀吧])",
         re.I,
     ),
     re.compile(
-        rf"(?:是|要|去|^) ?(?P<new>{_ZH}) ?[码号]?[,\s]*(?:而)?不是 ?(?P<old>{_ZH}) ?[码号]?(?=$|[,\s的了哈啊哦呀吧])",
+        rf"(?:是|要|去|^) ?(?P<new>{_ZH}) ?[码号]?[,\s]*(?:而)?(?<!是)不是 ?(?P<old>{_ZH}) ?[码号]?(?=$|[,\s的了哈啊哦呀吧])",
         re.I,
     ),
 )
 _MEANT = (
     re.compile(
-        rf"(?:\b(?:i meant|i should have said|make that|correction:?|typo,?(?: it's)?)"
-        rf"|\bsorry,? (?:it's|it is|that's))"
+        rf"(?:\b(?:i meant|i should have said|make that|correction:?|typo,?(?: it's)?"
+        rf"|(?:no,? wait|wait,? no|scratch that|no,? actually),?(?: it's| it is| make it)?)|\bsorry,? (?:it's|it is|that's))"
         rf" (?P<new>{_EN}?)(?= ?(?:$|,))",
         re.I,
     ),
     re.compile(
-        rf"(?:[说打写记搞发弄讲]错了?+[,\s]*(?:应该|其实)?[是要]?|^不对[,\s]*(?:应该)?是|应该是|其实是|实际是|正确的是|我是说|我指的是"
+        rf"(?:[说打写记搞发弄讲]错了?+[,\s]*(?:应该|其实)?[是要]?|^不对[,\s]*(?:应该)?是|(?:^|[,\s])(?:不对|等等)[,\s]*(?:应该)?是?(?=\s?\d)|应该是|其实是|实际是|正确的是|我是说|我指的是"
         rf"|更正[:,]?) ?(?![了的吧啊哦呢哈呀嘛])(?P<new>{_ZH}) ?[码号]?(?=$|[,\s的了哈啊哦呀吧])",
         re.I,
     ),

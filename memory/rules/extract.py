@@ -47,10 +47,10 @@ def _changes(message: str, known: Sequence[KnownValue], asked: str) -> list[Chan
     found: list[Change] = []
     said = ""
     for sentence in spoken:
-        put_right = changes(sentence, known=[*known, *_held(found)], asked=asked)
+        ruled = _by_rules(sentence, said)
+        put_right = changes(sentence, known=[*known, *_held([*found, *ruled])], asked=asked)
         settled = {slot for _, slot, _ in put_right}
-        ruled = [change for change in _by_rules(sentence, said) if change[1] not in settled]
-        found += put_right + ruled
+        found += put_right + [change for change in ruled if change[1] not in settled]
         said += sentence.text + "。"
     return found or [("set", slot, value) for slot, value in answered(spoken, asked)]
 

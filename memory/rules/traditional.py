@@ -1,4 +1,6 @@
-"""The traditional characters of the words that rules look for, each with its simplified one: for matching, never for values."""
+"""The traditional and Cantonese characters of the words that rules look for, each with its simplified or Mandarin one: for
+matching, never for values.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ _PAIRS = """
 條条 來来 楊杨 鬆松 闆板 構构 櫃柜 標标 樣样 檢检 樓楼 歡欢 歐欧 殘残 畢毕 氣气 漢汉 湯汤 瀋沈 溝沟 沒没 註注
 潔洁 測测 濟济 溫温 遊游 灣湾 濕湿 潰溃 滿满 濱滨 濰潍 潛潜 燈灯 點点 煙烟 煩烦 熱热 愛爱 爺爷 獨独 豬猪 貓猫
 現现 電电 畫画 癇痫 癲癫 鹽盐 監监 盤盘 著着 磯矶 碼码 確确 礙碍 禮礼 離离 種种 祕秘 積积 稱称 稅税 筆笔 簽签
-簡简 籃篮 類类 粵粤 糧粮 係系 繫系 緊紧 紅红 纖纤 約约 級级 純纯 納纳 紐纽 線线 組组 細细 織织 紹绍 經经 絨绒
+簡简 籃篮 類类 粵粤 糧粮 係是 繫系 緊紧 紅红 纖纤 約约 級级 純纯 納纳 紐纽 線线 組组 細细 織织 紹绍 經经 絨绒
 給给 絡络 緒绪 維维 綿绵 綠绿 緩缓 編编 網网 羅罗 聶聂 聾聋 職职 聯联 膚肤 鬍胡 膠胶 臟脏 髒脏 腦脑 腳脚 騰腾
 藝艺 節节 蘆芦 蘇苏 蘋苹 範范 薦荐 葷荤 螢荧 藥药 營营 蕭萧 薩萨 蔥葱 蔣蒋 藍蓝 慮虑 蝦虾 蠻蛮 銜衔 補补 錶表
 襯衬 襪袜 裝装 褲裤 規规 視视 覺觉 計计 訂订 認认 討讨 讓让 訊讯 記记 講讲 許许 訟讼 設设 證证 訴诉 詞词 譯译
@@ -25,8 +27,8 @@ _PAIRS = """
 鈕钮 錢钱 鑽钻 鐵铁 鉑铂 銅铜 鋁铝 銀银 銷销 鎖锁 錯错 錫锡 鍵键 鎳镍 鏡镜 長长 門门 閃闪 閉闭 問问 閒闲 間间
 悶闷 閨闺 閩闽 閻阎 陽阳 際际 陸陆 陳陈 陝陕 險险 隨随 難难 靜静 麵面 韓韩 頁页 項项 順顺 須须 鬚须 顧顾 預预
 領领 顆颗 題题 顏颜 額额 風风 飛飞 飯饭 飲饮 飽饱 館馆 饋馈 馬马 駛驶 駕驾 騙骗 魚鱼 魯鲁 雞鸡 麩麸 黃黄 齊齐
-龍龙 龔龚
+龍龙 龔龚 喺在 唔不 嘅的 冇没 佢他 哋们 咗了
 """
 
 SIMPLIFIED = {pair[0]: pair[1] for pair in _PAIRS.split()}
-"""Traditional to simplified, one character to one."""
+"""Traditional to simplified, Cantonese to Mandarin, one character to one."""

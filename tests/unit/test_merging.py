@@ -260,6 +260,17 @@ def test_a_retraction_without_a_value_takes_back_all_of_the_slot() -> None:
     assert (21, 22) == result.retracted_items
 
 
+@pytest.mark.parametrize(
+    ("named", "ends"),
+    [("Paris", False), ("Porto", True), ("porto", True), ("my city", True), ("the town", True), ("city", True), ("", True)],
+)
+def test_a_single_value_is_taken_back_by_itself_or_by_its_slot_never_by_another(named: str, *, ends: bool) -> None:
+    """F13: "I don't live in Paris any more" leaves Porto alone, which was said since."""
+    result = merged(retracts("city", named), items=(item("city", "Porto", 21),))
+
+    assert ((21,) if ends else ()) == result.retracted_items
+
+
 def test_nothing_known_is_nothing_to_retract() -> None:
     assert ["nothing_to_retract"] == rules(merged(retracts("like", "white"), items=(item("like", "tea", 22),)))
 

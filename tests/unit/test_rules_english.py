@@ -54,7 +54,7 @@ SAID = [
     ("I'm diabetic", "limit=diabetic"),
     ("I can't fly, doctor's orders", "limit=can't fly"),
     ("Please don't call me after 8pm", "wish=don't call me after 8pm"),
-    ("Don't call me Bob, ok", "wish=Don't call me Bob"),
+    ("Don't call me Bob, ok", "wish=Don't call me Bob -address_as=Bob"),
     ("Please answer in German", "wish=answer in German"),
     # the same in looser words
     ("I react badly to penicillin", "allergy=penicillin"),
@@ -118,7 +118,6 @@ NOT_SAID = [
     # denied
     "I'm not a VIP member",
     "I'm not angry",
-    "I never said I like cats",
     "I'm not a doctor",
     # jokes, set phrases, reactions
     "I live in Rome, just kidding",
@@ -157,7 +156,8 @@ TAKEN_BACK = [
     ("I no longer like linen", "-like=linen"),
     ("I don't like linen anymore", "-like=linen"),
     ("I don't work at Contoso any more", "-employer=Contoso"),
-    ("I no longer live in Bristol", "-city="),
+    ("I no longer live in Bristol", "-city=Bristol"),
+    ("I never said I like cats", "-like=cats"),
     ("I moved to Leipzig last month", "city=Leipzig"),
 ]
 

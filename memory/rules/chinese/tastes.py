@@ -8,6 +8,13 @@ from memory.rules.rule import rule
 RULES = (
     led("shoe_size", rf"(?:都|一直)*是(?P<v>{SHOE})码?的脚"),
     led("like", rf"(?:现在|已经)?不(?:再|那么)?(?:喜欢|爱)(?P<v>{V}?)了(?=$|[,。])", many=True, op="retract"),
+    rule(
+        "like",
+        rf"我(?:以前|曾经|小时候|(?:从来)?没说过?我)(?!就|也)(?:很|最|挺|特别)?(?:喜欢|爱)(?P<v>{V}?)(?=$|[,。])",
+        many=True,
+        op="retract",
+        bearing="loose",
+    ),
     led("dislike", rf"(?:现在|已经)?不(?:再)?(?:讨厌|反感)(?P<v>{V}?)了?(?=$|[,。])", many=True, op="retract"),
     led(
         "dislike",
@@ -49,7 +56,7 @@ RULES = (
     rule(
         "dislike",
         rf"{POLITE}(?:不要|别|不用|勿|请勿|不必|不需要)再?(?:给我)?再?(?:推荐|安排|介绍"
-        rf"|推(?!荐)|[订选](?!单))(?:给我)?(?:任何)?(?P<v>{V})",
+        rf"|推(?![荐销送])|[订选](?!单))(?:给我)?(?:任何)?(?P<v>{V})",
         many=True,
     ),
     led(

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from memory.rules.english.words import AM, FOODS, LANGUAGE, THING, THINGS, VERY
+from memory.rules.english.words import AM, FOODS, LANGUAGE, NAME, NOT_ONLY_THEN, THING, THINGS, VERY
 from memory.rules.rule import rule
 
 RULES = (
     rule("allergy", rf"{AM} (?:not|no longer){VERY} allergic to {THINGS}", many=True, op="retract"),
+    rule("allergy", rf"\bi used to be{VERY} allergic to {THINGS}", many=True, op="retract", bearing="loose"),
+    rule("diet", rf"\bi (?:can|may) (?:now )?(?:eat|drink) {THINGS}(?= again| now)", many=True, op="retract"),
+    rule("diet", rf"\bi (?:eat|drink) {THINGS}(?= again| now)", many=True, op="retract"),
+    rule("eats", r"\bi used to be (?:an? )?(?P<v>vegan|vegetarian|pescatarian)\b", op="retract", bearing="loose"),
+    rule(
+        "address_as",
+        rf"(?:^|, |\b(?:please|and|so|but) )(?:don't|do not|never|stop) call(?:ing)? me (?P<v>(?!on\b|at\b|again|back"
+        rf"|today|tomorrow|now|later|any|after|before|if|when|stupid){NAME})",
+        op="retract",
+    ),
+    rule("diet", rf"{AM} (?:not|no longer){VERY} (?P<v>lactose|gluten|fructose)[- ]intolerant\b", op="retract"),
     rule("limit", rf"{AM} no longer (?P<v>pregnant|diabetic|breastfeeding|under \d\d)\b", op="retract"),
     rule(
         "eats", rf"{AM} (?:no longer|not) (?:a )?(?P<v>vegan|vegetarian|pescatarian)\b(?= any ?more|,|$)", op="retract"
@@ -27,11 +38,13 @@ RULES = (
     rule("allergy", r"\b(?:of|to|about|have) my (?P<v>(?!food\b|pollen count)[a-z]+) allergy\b"),
     rule("allergy", rf"\b(?P<v>{THING}) (?:always )?gives? me (?:hives|a rash|an allergic reaction)\b"),
     rule("allergy", rf"(?:\bmy |^)allerg(?:y|ies)(?: are| is|:) {THINGS}", many=True),
-    rule("diet", rf"{AM} [\w ]{{0,20}}?(?P<v>lactose|gluten|fructose|histamine)[- ]intolerant\b"),
+    rule(
+        "diet", rf"{AM}(?: (?!not\b|no\b|never\b)\w+){{0,3}} (?P<v>lactose|gluten|fructose|histamine)[- ]intolerant\b"
+    ),
     rule(
         "diet",
         rf"\bi (?:(?:really|also|just) )?(?:don't|do not|can't|cannot|never|must not|mustn't) (?:eat"
-        rf"|drink) (?:any )?{THINGS}",
+        rf"|drink) (?:any )?(?>{THINGS}){NOT_ONLY_THEN}",
         many=True,
     ),
     rule(
@@ -59,11 +72,12 @@ RULES = (
     rule(
         "access",
         r"\bi (?:need|require|depend on) (?P<v>step-free access|wheelchair access|barrier-free access|a ramp"
-        r"|sign language|an interpreter|large print|subtitles|captions|a lift)\b",
+        r"|sign language|an interpreter|large print|subtitles|captions|a lift)\b(?! (?:to|from|home|for (?:this|that|the|my))\b)",
     ),
     rule(
         "access",
-        rf"{AM}{VERY} (?P<v>deaf|blind|hard of hearing|colou?r[- ]?blind|visually impaired|partially sighted"
+        rf"{AM}{VERY} (?P<v>(?:deaf|blind)(?: in (?:one|my (?:left|right)) (?:ear|eye))?|hard of hearing"
+        rf"|colou?r[- ]?blind|visually impaired|partially sighted"
         rf"|hearing impaired|dyslexic|left-handed|autistic|paraplegic)\b(?! to\b)",
     ),
     rule(
@@ -89,7 +103,7 @@ RULES = (
         "limit",
         r"\bi (?P<v>(?:can't|cannot|can not|am not allowed to|may not|must not|mustn't) (?:fly|drive|swim"
         r"|dive|drink alcohol|lift(?: heavy)?(?: [a-z]+)?|climb stairs|use (?:the )?stairs|stand for long"
-        r"|work (?:at )?nights?))\b(?! (?:it|this|that|there|until|till|before|because|today|tomorrow|home))",
+        r"|work (?:at )?nights?))(?= ?(?:$|,)| (?:and|or|so|but|any ?more|at all|due to|alone|please|since)\b)",
     ),
     rule(
         "wish",
@@ -110,19 +124,20 @@ RULES = (
     ),
     rule(
         "wish",
-        r"(?:^|, |\b(?:please|and|so|but) )(?P<v>(?:don't|do not|never) call me (?!on\b|at\b|again|back"
-        r"|today|tomorrow|now|later|any|after|before|if|when|stupid)[\w'-]+)(?= ?(?:$|,)| (?:please|and))",
+        r"(?:^|, |\b(?:please|and|so|but) )(?P<v>(?:don't|do not|never|stop) call(?:ing)? me (?!on\b|at\b|again|back"
+        r"|today|tomorrow|now|later|any|after|before|if|when|stupid)(?:(?:mr|mrs|ms|dr|miss)\.? )?[\w'-]+)"
+        r"(?= ?(?:$|,)| (?:please|and))",
     ),
     rule("wish", rf"(?:^|, |\b(?:please|and|so) )(?P<v>speak {LANGUAGE}(?: (?:with|to) me)?)(?= ?(?:$|,))"),
     rule(
         "wish",
         rf"(?:^|, |\b(?:please|and|so) )(?P<v>(?:always )?(?:answer|reply|write|respond|speak"
-        rf"|talk)(?: (?:to )?me)? (?:only )?in {LANGUAGE})\b",
+        rf"|talk)(?: (?:to )?me)? (?:only )?in {LANGUAGE})\b(?! (?:this time|for now|here|today|now|once)\b)",
     ),
     rule(
         "wish",
         r"(?:^|, |\b(?:please|and|so) )(?P<v>keep (?:your |the )?(?:answers|replies|messages|responses"
-        r"|it) (?:short|brief|simple|concise))\b",
+        r"|it) (?:short|brief|simple|concise))\b(?! (?:this time|for now|here|today|now|once)\b)",
     ),
     rule(
         "wish",

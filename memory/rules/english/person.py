@@ -9,7 +9,7 @@ from memory.rules.english.words import (
     LANGUAGE,
     LEVEL,
     NAME,
-    NO_LONGER,
+    NOT_A_CITY,
     NOT_A_NAME,
     ON,
     PLACE,
@@ -18,9 +18,16 @@ from memory.rules.english.words import (
 from memory.rules.rule import rule
 
 RULES = (
-    rule("employer", rf"\bi (?:don't|do not) work (?:at|for) (?P<v>{CAP})(?={NO_LONGER})", op="retract"),
-    rule("employer", rf"\bi (?:no longer work|stopped working) (?:at|for) (?P<v>{CAP})", op="retract"),
-    rule("city", rf"\bi (?:no longer live in {PLACE}|(?:don't|do not) live in {PLACE}{NO_LONGER})", op="retract"),
+    rule(
+        "employer",
+        rf"\bi (?:don't work|do not work|no longer work|stopped working) (?:at|for) (?P<v>{CAP})",
+        op="retract",
+    ),
+    rule("employer", rf"\bi(?:'ve| have)?(?: just| recently)? (?:left|quit|resigned from) (?P<v>{CAP})", op="retract"),
+    rule("employer", rf"\bi used to work (?:at|for) (?P<v>{CAP})", op="retract", bearing="loose"),
+    rule("city", rf"\bi (?:no longer live|don't live|do not live) in (?P<v>{PLACE})", op="retract"),
+    rule("city", rf"\bi(?:'ve| have)?(?: just| recently)? moved (?:out of|away from) (?P<v>{PLACE})", op="retract"),
+    rule("city", rf"\bi used to live in (?P<v>{PLACE})", op="retract", bearing="loose"),
     rule("name", rf"\bmy (?:(?:full|last|first|family) )?name(?:'s| is)(?: now)? (?P<v>{NOT_A_NAME}{NAME})"),
     rule("name", rf"^(?:the )?name(?: is|:) (?P<v>{CAP})"),
     rule(
@@ -49,7 +56,9 @@ RULES = (
         rf"(?:\b(?:i|we)|{AM}|\bwe're)(?: now| currently| actually)* (?:live|living|reside|residing|based"
         rf"|located) in (?P<v>{PLACE})",
     ),
-    rule("city", rf"\b(?:i|we)(?:'ve| have)?(?: just| recently)? (?:moved|relocated) to (?P<v>{PLACE})"),
+    rule(
+        "city", rf"\b(?:i|we)(?:'ve| have)?(?: just| recently)? (?:moved|relocated) to (?!{NOT_A_CITY}\b)(?P<v>{PLACE})"
+    ),
     rule("employer", rf"(?:^|, |\bi've |\bi have )been (?:with|at) (?P<v>{CAP}) (?:for|since)\b"),
     rule("city", rf"\bi(?:'ve| have) been living in (?P<v>{PLACE})"),
     rule("employer", rf"\bmy (?:employer|company) is (?P<v>{CAP})"),

@@ -7,6 +7,12 @@ from memory.rules.rule import rule
 
 RULES = (
     rule(
+        "request",
+        r"\bi (?:no longer|don't|do not) (?:want|need)(?: to)?(?: an?| the| my)* (?P<v>return|exchange|refund|cancel|replacement"
+        r"|replace|repair|rebook|reschedule|unsubscribe|invoice|receipt|upgrade)\b",
+        op="retract",
+    ),
+    rule(
         "order",
         r"(?<!to )(?<!in )(?<!\bi )(?<!we )(?<!you )\border(?: (?:number|no\.?|nr\.?|id))?(?: ending(?: in"
         r"| with)?| ends (?:in|with)| is| was)?[ :#]{1,3}(?P<v>[a-z]{0,4}-?\d[\da-z-]{2,24})\b(?! (?:pieces"

@@ -9,6 +9,13 @@ RULES = (
     rule("like", rf"\bi no longer (?:like|love|enjoy|prefer) {TASTES}", many=True, op="retract"),
     rule(
         "like",
+        rf"\bi (?:used to|never said (?:that )?i) (?:like|love|enjoy|prefer) {TASTES}",
+        many=True,
+        op="retract",
+        bearing="loose",
+    ),
+    rule(
+        "like",
         rf"\bi (?:don't|do not) (?:like|love|enjoy|prefer) {TASTES}(?= any ?more| any longer)",
         many=True,
         op="retract",

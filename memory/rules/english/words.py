@@ -34,6 +34,11 @@ WORD = rf"(?!(?:{AFTER})\b)\w[\w'’%-]*"
 THING = rf"{WORD}(?: (?!(?:in|on|for|with|of)\b){WORD}){{0,3}}"
 TASTE = rf"{WORD}(?: {WORD}){{0,4}}"
 THINGS = rf"(?P<v>{THING}(?:(?:, {THING}){{0,6}},? (?:and|or|nor|&) {THING})?)"
+# "after five", "in summer": a habit with a condition is no diet
+NOT_ONLY_THEN = (
+    r"(?! (?:after|before|until|till|during|when|while|if|unless|today|tonight|tomorrow|yet|at (?!all)|on \w+days?|in the"
+    r"|in (?:summer|winter|public)|with|there|here|out|this|right now|for (?:breakfast|lunch|dinner))\b)"
+)
 # a taste must end where the thought does: "I love talking to people" is not about talking
 DONE = (
     r"(?= ?(?:$|[^\w\s'-]|- )| (?:but|because|so|since|when|while|too|though|although|please|pls|plz|as well|over"
@@ -102,6 +107,10 @@ DEPARTMENT = (
     r"(?:it support|marketing|sales|finance|hr|legal|it|procurement|logistics|accounting|accounts"
     r"|engineering|support|operations"
     r"|purchasing|customer service|human resources|r&d|controlling|compliance|payroll|quality assurance)"
+)
+NOT_A_CITY = (
+    rf"(?:{DEPARTMENT}|management|development|design|production|research|security|windows|linux|mac\w*|android|ios|iphone|azure|aws"
+    r"|google|gmail|outlook|teams|python|java\w*|chrome|firefox|premium|plus|pro)"
 )
 LANGUAGE = (
     r"(?:english|german|french|spanish|portuguese|italian|dutch|polish|russian|ukrainian|turkish|arabic"
