@@ -143,6 +143,10 @@ _IN_ROOM = "split_part(conversation, '/', 1) = %(room)s"
 _MEANT = f"""scope_id = %(scope_id)s AND platform_message_id = %(platform_message_id)s
     AND ({_IN_ROOM} OR "user" = %(user)s)"""
 _QUOTES = f"""scope_id = %(scope_id)s AND reply_to = %(platform_message_id)s AND quote IS NOT NULL AND {_IN_ROOM}"""
+# Follows a table `said` of messages: with what was replied to them, which may repeat the words.
+_WITH_REPLIES = """touched AS (
+  SELECT scope_id, id, turn_id FROM said UNION SELECT m.scope_id, m.id, m.turn_id FROM said
+  JOIN messages m ON m.turn_id = said.turn_id AND m.scope_id = said.scope_id AND m.role = 'assistant')"""
 
 EDIT = statement(f"""WITH old AS (
   SELECT * FROM messages WHERE {_MEANT} AND deleted_ms IS NULL FOR UPDATE
@@ -163,8 +167,8 @@ EDIT = statement(f"""WITH old AS (
   UPDATE scopes SET generation = generation + 1,
     title = CASE WHEN title_id IN (SELECT id FROM old) THEN %(title)s ELSE title END
   WHERE id = %(scope_id)s
-), touched AS (SELECT scope_id, id, turn_id FROM old WHERE text <> %(text)s
-), {SOURCE_CHANGED}
+), said AS (SELECT scope_id, id, turn_id FROM old WHERE text <> %(text)s
+), {_WITH_REPLIES}, {SOURCE_CHANGED}
 SELECT EXISTS (SELECT FROM old) OR EXISTS (SELECT FROM overheard)""")
 
 DELETE = statement(f"""WITH gone AS (
@@ -181,13 +185,15 @@ DELETE = statement(f"""WITH gone AS (
     title = CASE WHEN title_id IN (SELECT id FROM gone) THEN '' ELSE title END,
     title_id = CASE WHEN title_id IN (SELECT id FROM gone) THEN NULL ELSE title_id END
   WHERE id = %(scope_id)s
-), touched AS (SELECT * FROM gone
-), {SOURCE_CHANGED}
+), said AS (SELECT * FROM gone
+), {_WITH_REPLIES}, {SOURCE_CHANGED}
 SELECT EXISTS (SELECT FROM gone) OR EXISTS (SELECT FROM overheard)""")
 
 # Before EDIT and DELETE, in their transaction: what is being learned from the message has to stand before they look for it.
 # In between those are named of whom something came from it.
-LOCK_MEANT = statement(f"SELECT id FROM messages WHERE {_MEANT} AND deleted_ms IS NULL FOR UPDATE")
+LOCK_MEANT = statement(f"""WITH said AS MATERIALIZED (
+  SELECT scope_id, id, turn_id FROM messages WHERE {_MEANT} AND deleted_ms IS NULL FOR UPDATE
+), {_WITH_REPLIES} SELECT id FROM touched""")
 
 END_SESSION = statement("""WITH head AS (
   UPDATE scopes SET session_id = NULL, session_first_id = NULL, session_last_ms = NULL

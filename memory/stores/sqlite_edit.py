@@ -16,7 +16,7 @@ from memory.ids import Ids
 from memory.key import ConversationKey
 from memory.stores.rows import storable, storable_or_none, title_of
 from memory.stores.sqlite_append import is_erased, known_head, save_head
-from memory.stores.sqlite_derived import source_changed
+from memory.stores.sqlite_derived import drop_fragments, source_changed
 from memory.stores.sqlite_rows import MESSAGES, OBSERVED, read_messages
 
 # The platform knows no agents: a message is looked for in all scopes of its place, a private one's being one person's.
@@ -47,6 +47,8 @@ _DELETE = """UPDATE messages SET text = '', tokens = 0, quote = NULL, thinking =
 _EMPTY_VERSIONS = "UPDATE message_versions SET text = '', tokens = 0 WHERE scope_id = :scope AND id = :id"
 _RETITLE = "UPDATE scopes SET title = :title WHERE id = :scope AND title_id = :id"
 _UNTITLE = "UPDATE scopes SET title = '', title_id = NULL WHERE id = :scope AND title_id = :id"
+_REPLIES = """SELECT id FROM messages INDEXED BY messages_turn WHERE scope_id = :scope AND role = 'assistant'
+  AND turn_id = (SELECT turn_id FROM messages WHERE scope_id = :scope AND id = :id)"""
 _QUOTES = f"scope_id = :scope AND reply_to = :message AND quote IS NOT NULL AND {_IN_ROOM}"
 _REQUOTE = f"UPDATE messages INDEXED BY messages_quote SET quote = json_set(quote, '$.text', :text) WHERE {_QUOTES}"
 _UNQUOTE = f"UPDATE messages INDEXED BY messages_quote SET quote = NULL WHERE {_QUOTES}"
@@ -94,7 +96,7 @@ def _edit(db: sqlite3.Connection, new: dict[str, Any]) -> bool:
             db.execute(_KEEP_VERSION, new | {"id": id_})
             db.execute(_CHANGE, new | {"id": id_})
             db.execute(_RETITLE, new | {"id": id_, "title": title_of(text)})
-            source_changed(db, new["scope"], id_, now_ms=new["now"])
+            _changed(db, new, id_)
     db.execute(_REQUOTE, new)
     observed = db.execute(_HAS_OBSERVED, new).fetchone()
     db.execute(_EDIT_OBSERVED, new)
@@ -114,10 +116,17 @@ def _delete(db: sqlite3.Connection, gone: dict[str, Any]) -> bool:
     for id_, _ in live:
         for statement in (_DELETE, _EMPTY_VERSIONS, _UNTITLE):
             db.execute(statement, gone | {"id": id_})
-        source_changed(db, gone["scope"], id_, now_ms=gone["now"])
+        _changed(db, gone, id_)
     db.execute(_UNQUOTE, gone)
     observed = db.execute(_DELETE_OBSERVED, gone).rowcount
     return bool(live or observed)
+
+
+def _changed(db: sqlite3.Connection, meant: dict[str, Any], id_: int) -> None:
+    """Take along what was made of the message, and the place in recall of what was replied to it: that may repeat the words."""
+    source_changed(db, meant["scope"], id_, now_ms=meant["now"])
+    replies = db.execute(_REPLIES, meant | {"id": id_}).fetchall()
+    drop_fragments(db, [(meant["scope"], reply) for (reply,) in replies])
 
 
 def _meant(scope_id: int, platform_message_id: str, *, by: ConversationKey) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 
 from memory.base import Corpus, Frame, Identity, LedgerEntry, Message
 from memory.derived import Covered, Fragment, FullStore, Learned
@@ -353,6 +354,24 @@ class SourceContract:
         assert (["by hand"], ["order=8821"]) == await live(store, me)
         assert () == (await store.load(wish(scope_id, person_id=me, terms=(5,)))).hits
         assert 0 == (await store.load(wish(scope_id, person_id=me))).corpus.fragments
+
+    @pytest.mark.parametrize("change", ["edit", "delete"])
+    async def test_the_reply_to_the_old_words_is_found_no_more(self, store: FullStore, change: str) -> None:
+        """It usually repeats them (getzep/graphiti#1489)."""
+        scope, me = await opened(store), await person(store)
+        turn = await answered(store, scope.id, 1, "tea", person_id=me)
+        other = await answered(store, scope.id, 2, "rye", person_id=me)
+        for rows in (turn, other):
+            fragments = tuple(Fragment(scope_id=scope.id, id=row.id, terms=((5, 1),)) for row in rows)
+            assert await store.derived.settle(learned(rows, person_id=me, fragments=fragments))
+
+        if change == "edit":
+            await store.edit(scope.id, "m1", by=key(), text="oat", tokens=1, low_value=False, now_ms=NOW)
+        else:
+            await store.delete(scope.id, "m1", by=key(), now_ms=NOW)
+
+        loaded = await store.load(wish(scope.id, terms=(5,), person_id=me))
+        assert {row.id for row in other} == {hit.id for hit in loaded.hits}
 
     async def test_summaries_over_it_are_gone_others_stay(self, store: FullStore) -> None:
         scope_id, _, turn = await self._learned(store)
