@@ -544,7 +544,10 @@ class Store(Protocol):
         """Store or replace the turn's ledger."""
         ...
 
-    async def ledger(self, turn_id: int) -> Ledger | None: ...
+    async def ledger(self, turn_id: int) -> Ledger | None:
+        """Return the turn's ledger; None: none is kept. Raises `StoreUnavailable` for one that can't be read: nothing was learned
+        of its turn."""
+        ...
 
     async def person(self, identity: Identity, *, now_ms: int) -> int:
         """Return the identity's person, created on first sight, and anew after an erasure; safe against concurrent callers."""

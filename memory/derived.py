@@ -50,6 +50,11 @@ def said_by(person_id: int, message: Message, ledger: Ledger) -> Message:
     return msgspec.structs.replace(message, person_id=person_id)
 
 
+def live_ids(material: Material) -> tuple[list[int], list[int]]:
+    """Return the ids of the facts and items that were live, as the databases list them. Pure."""
+    return [row.id for row in material.facts], [row.id for row in material.items]
+
+
 class Fragment(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """Something that recall can find: a message, or a profile item (`scope_id` 0).
 
@@ -67,13 +72,15 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
     `versions` are the (id, version) of the turn's messages that it was made from: where one was edited or deleted since,
     nothing is written. New rows have id 0 and get theirs; `superseded` and `retracted` name rows of the same person that end
     at `ledger.now_ms`. The session's other live facts of the speaker live on until `facts_until_ms` (they slide). `ledger`
-    is the turn's own, with what was learned and refused.
+    is the turn's own, with what was learned and refused. `material` is what all this was decided on: where other rows of the
+    person are live by now (a correction, another room's turn), nothing is written. None: nothing was decided.
     """
 
     ledger: Ledger
     person_id: int | None
     namespace: str
     versions: tuple[tuple[int, int], ...]
+    material: Material | None = None
     facts: tuple[Fact, ...] = ()
     items: tuple[ProfileItem, ...] = ()
     superseded_facts: tuple[int, ...] = ()
@@ -117,7 +124,8 @@ class Derived(Protocol):
     async def claim(self, *, owner: str, now_ms: int, lease_ms: int, limit: int) -> tuple[Due, ...]:
         """Take up to `limit` scopes in which a turn is due and that nobody else holds; return the oldest turn of each. A scope
         whose oldest turn was put off until later is left alone: turns are learned from in their order. The lease ends by
-        itself after `lease_ms`; until then nobody gets the scope again, its holder neither."""
+        itself after `lease_ms`; until then nobody gets the scope again, its holder neither. A turn whose ledger can't be read
+        (damaged, or of a release that wrote another form) is due no more and logged: it must not hold up the others."""
         ...
 
     async def release(self, scope_id: int, *, owner: str) -> None:
@@ -138,8 +146,8 @@ class Derived(Protocol):
 
     async def settle(self, learned: Learned) -> bool:
         """Write what was learned, and that the turn is due no more, in one transaction. False, and nothing is written: the turn
-        is not due any more (somebody else did it), one of its messages has another version or is withheld, or the person
-        was erased or is another one now (`memory/links.py`)."""
+        is not due any more (somebody else did it), one of its messages has another version or is withheld, the person was
+        erased or is another one now (`memory/links.py`), or other rows of theirs are live than it was decided on."""
         ...
 
     async def covered(self, scope_id: int, session_id: str) -> Covered: ...

@@ -83,6 +83,7 @@ async def learn(
         Learned(
             ledger=noted,
             person_id=material.person_id,
+            material=material,
             namespace=learning.namespace,
             versions=versions,
             facts=merged.facts,

@@ -57,8 +57,7 @@ def forget(
     yield Name([person_id])
     family = {row[0] for row in (yield Ask(f"SELECT id FROM persons WHERE id IN {FAMILY}", {"person": person_id}))}
     said = [row for row in withhold if row.person_id in family]
-    for row in said:
-        yield from _locked(dialect, row.scope_id, row.id)
+    yield from _locked(dialect, person_id, [(row.scope_id, row.id) for row in said])
     gone_items, gone_facts = yield from _live(dialect, person_id, items=items, facts=facts)
     here = {(row.scope_id, row.id) for row in said}
     for scope_id in sorted({row.scope_id for row in said}):
@@ -121,7 +120,8 @@ def _item_anew(dialect: Dialect, old: ProfileItem, words: Worded, fresh_id: int,
       SELECT :fresh, person_id, namespace, kind, slot, :text, pinned, chat_type, {dialect.no_ids}, 'active', :now, NULL, 0,
         :value FROM profile_items WHERE id = :id AND person_id = :person"""
     of: Values = {"id": old.id, "person": person_id, "fresh": fresh_id, "now": now_ms, "text": text, "value": value}
-    yield Ask(sql, of)
+    if not (yield Ask(f"{sql} RETURNING 1", of)):
+        return
     made = msgspec.structs.replace(old, id=fresh_id, value=value, text=text)
     fragment = Fragment(scope_id=0, id=fresh_id, terms=item_terms(made, person_id))
     yield Put(fragment, person_id, old.namespace, old.chat_type, "", -1)
@@ -147,6 +147,7 @@ def forget_turn(dialect: Dialect, scope_id: int, *, person_id: int, user: str, n
     of = {"scope": scope_id, "turn": rows[0][0]}
     sql = f"SELECT id FROM messages WHERE scope_id = :scope AND turn_id = :turn ORDER BY id{dialect.lock}"
     said = {(scope_id, row[0]) for row in (yield Ask(sql, of))}
+    yield from _locked(dialect, person_id, [])
     yield Name([person_id])
     items, facts = yield from _of_scope(dialect, person_id, scope_id)
     gone_items = [row for row in items if _from(row.scope_id, row.source_ids, said)]
@@ -167,8 +168,8 @@ def forget_turn(dialect: Dialect, scope_id: int, *, person_id: int, user: str, n
 def forget_all(dialect: Dialect, person_id: int, *, now_ms: int) -> Step[Forgotten]:
     """Do what `Forgetting.forget_all` promises, but for the index of recall."""
     yield Name([person_id])
-    for scope_id, id_ in (said := (yield from _waiting_ids(person_id))):
-        yield from _locked(dialect, scope_id, id_)
+    said = yield from _waiting_ids(person_id)
+    yield from _locked(dialect, person_id, said)
     items, facts = yield from _of_scope(dialect, person_id, None)
     yield from _retracted(person_id, items, facts, now_ms=now_ms)
     withheld = yield from _withheld(said)
@@ -188,10 +189,13 @@ def _waiting_ids(person_id: int) -> Step[list[tuple[int, int]]]:
     return [(scope_id, id_) for scope_id, id_ in rows]
 
 
-def _locked(dialect: Dialect, scope_id: int, id_: int) -> Step[None]:
-    """Wait for who is just writing what was learned of the message, so that it is found."""
-    sql = f"SELECT id FROM messages WHERE scope_id = :scope AND id = :id{dialect.lock}"
-    yield Ask(sql, {"scope": scope_id, "id": id_})
+def _locked(dialect: Dialect, person_id: int, messages: Iterable[tuple[int, int]]) -> Step[None]:
+    """Wait for who is just writing what was learned of the messages, or of the person, so that it is found; in the order in
+    which they take the same."""
+    for scope_id, id_ in messages:
+        sql = f"SELECT id FROM messages WHERE scope_id = :scope AND id = :id{dialect.lock}"
+        yield Ask(sql, {"scope": scope_id, "id": id_})
+    yield Ask(f"SELECT id FROM persons WHERE id = :person{dialect.lock}", {"person": person_id})
 
 
 def _live(

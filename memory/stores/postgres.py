@@ -54,9 +54,8 @@ from memory.stores.postgres_rows import (
 )
 from memory.stores.postgres_statement import Statement
 from memory.stores.postgres_vectors import PostgresVectors
-from memory.stores.rows import identity_columns, storable, storable_or_none, title_of
+from memory.stores.rows import identity_columns, read_ledger, storable, storable_or_none, title_of
 
-_LEDGER = msgspec.json.Decoder(Ledger)
 _PUT_SUMMARY = sql.put("summaries", Summary.__struct_fields__)
 _PUT_FACTS = sql.put("facts", Fact.__struct_fields__)
 _PUT_PROFILE = sql.put("profile_items", ProfileItem.__struct_fields__)
@@ -325,7 +324,7 @@ class PostgresStore:
 
     async def ledger(self, turn_id: int) -> Ledger | None:
         rows = await self._database.fetch(sql.LEDGER, {"turn_id": turn_id})
-        return _LEDGER.decode(rows[0][0]) if rows else None
+        return read_ledger(turn_id, rows[0][0]) if rows else None
 
     async def person(self, identity: Identity, *, now_ms: int) -> int:
         kind, tenant, account = identity_columns(identity)

@@ -11,14 +11,14 @@ from typing import Any
 import msgspec
 
 from memory.base import Fact, Ledger, Message, Owner, ProfileItem, Summary
-from memory.derived import LIMIT_TURNS, Covered, Due, Fragment, Learned, Material, Shown, said_by
+from memory.derived import LIMIT_TURNS, Covered, Due, Fragment, Learned, Material, Shown, live_ids, said_by
 from memory.forgetting import wordless
 from memory.ids import Ids
 from memory.stores import postgres_derived_sql as sql
 from memory.stores.postgres_pool import Database, Transaction
 from memory.stores.postgres_rows import messages_in, put_value
+from memory.stores.rows import readable
 
-_LEDGER = msgspec.json.Decoder(Ledger)
 _FACTS = msgspec.json.Decoder(tuple[Fact, ...])
 _ITEMS = msgspec.json.Decoder(tuple[ProfileItem, ...])
 _SUMMARIES = msgspec.json.Decoder(tuple[Summary, ...])
@@ -36,8 +36,14 @@ class PostgresDerived:
 
     async def claim(self, *, owner: str, now_ms: int, lease_ms: int, limit: int) -> tuple[Due, ...]:
         values = {"owner": owner, "now_ms": now_ms, "until_ms": now_ms + lease_ms, "limit": limit}
-        rows = await self._database.fetch(sql.CLAIM, values)
-        return tuple(Due(ledger=_LEDGER.decode(body), tries=tries) for body, tries in rows)
+        found: list[Due] = []
+        unreadable = [0]
+        while unreadable and len(found) < limit:
+            due, unreadable = readable(await self._database.fetch(sql.CLAIM, values | {"limit": limit - len(found)}))
+            found += due
+            if unreadable:
+                await self._database.fetch(sql.SET_ASIDE, {"turn_ids": unreadable, "owner": owner})
+        return tuple(found)
 
     async def release(self, scope_id: int, *, owner: str) -> None:
         await self._database.fetch(sql.RELEASE, {"scope_id": scope_id, "owner": owner})
@@ -95,13 +101,18 @@ class PostgresDerived:
         async with self._database.transaction() as transaction:
             if not await _unchanged(transaction, ledger.scope_id, learned.versions):
                 return False
-            if person_id is not None and not await _is_still(transaction, person_id, ledger.person_id):
-                return False
+            if person_id is not None:
+                if not await _is_still(transaction, person_id, ledger.person_id):
+                    return False
+                await transaction.name(person_id)
+                if learned.material is not None and await _are_others(
+                    transaction, learned, learned.material, person_id
+                ):
+                    return False
             done = {"ledger": _encode(ledger), "turn_id": ledger.turn_id}
             if not await transaction.fetch(sql.DONE, done):
                 return False
             if person_id is not None:
-                await transaction.name(person_id)
                 await transaction.fetch(sql.FORGET_SOURCES, {"scope_id": ledger.scope_id, "ids": ids})
                 await self._write(transaction, learned, person_id)
             return True
@@ -249,9 +260,19 @@ async def _unchanged(transaction: Transaction, scope_id: int, versions: Sequence
 async def _is_still(transaction: Transaction, person_id: int, named: int | None) -> bool:
     """Keep whom the ledger names from being erased, joined or parted; say whether that is still this person."""
     for one in sorted({person_id, *([] if named is None else [named])}):
-        await transaction.fetch(sql.NOT_ERASED, {"person_id": one})
+        await transaction.fetch(sql.LOCK_PERSON, {"person_id": one})
     rows = await transaction.fetch(sql.PERSON, {"person_id": named})
     return bool(rows) and rows[0][0] == person_id
+
+
+async def _are_others(transaction: Transaction, learned: Learned, material: Material, person_id: int) -> bool:
+    """Say whether other rows of the person are live than those of the material."""
+    ledger = learned.ledger
+    of = {"scope_id": ledger.scope_id, "session_id": ledger.session_id, "now_ms": ledger.now_ms}
+    ((facts, items),) = await transaction.fetch(
+        sql.LIVE_IDS, of | {"person_id": person_id, "namespace": learned.namespace}
+    )
+    return live_ids(material) != (facts, items)
 
 
 async def add_fragment(transaction: Transaction, fragment: Fragment, where: dict[str, object]) -> None:

@@ -23,8 +23,12 @@ CLAIM = statement(f"""WITH oldest AS (
   INSERT INTO learners AS h (scope_id, owner, until_ms) SELECT scope_id, %(owner)s, %(until_ms)s FROM oldest ORDER BY scope_id
   ON CONFLICT (scope_id) DO UPDATE SET owner = excluded.owner, until_ms = excluded.until_ms WHERE h.until_ms <= %(now_ms)s
   RETURNING scope_id)
-SELECT oldest.body, oldest.tries FROM oldest JOIN held USING (scope_id) ORDER BY oldest.turn_id""")
+SELECT oldest.turn_id, oldest.body, oldest.tries FROM oldest JOIN held USING (scope_id) ORDER BY oldest.turn_id""")
 RELEASE = statement("DELETE FROM learners WHERE scope_id = %(scope_id)s AND owner = %(owner)s")
+# What can't be read is set aside, and its scope given back at once.
+SET_ASIDE = statement("""WITH aside AS (
+  UPDATE ledgers SET due_ms = NULL WHERE turn_id = ANY(%(turn_ids)s::bigint[]) RETURNING scope_id)
+DELETE FROM learners h USING aside WHERE h.scope_id = aside.scope_id AND h.owner = %(owner)s""")
 PUT_OFF = statement(
     "UPDATE ledgers SET due_ms = %(due_ms)s, tries = tries + 1 WHERE turn_id = %(turn_id)s AND due_ms IS NOT NULL"
 )
@@ -51,6 +55,10 @@ MATERIAL = statement(f"""WITH {OWNER} SELECT
     WHERE f.scope_id = %(scope_id)s AND f.session_id = %(session_id)s AND {_LIVE_FACTS}),
   (SELECT json_agg(to_json(p) ORDER BY p.id) FROM profile_items p WHERE p.namespace = %(namespace)s AND {_LIVE_ITEMS})
   FROM me""")
+LIVE_IDS = statement(f"""SELECT
+  ARRAY(SELECT f.id FROM facts f WHERE f.scope_id = %(scope_id)s AND f.session_id = %(session_id)s AND {_LIVE_FACTS}
+    ORDER BY f.id),
+  ARRAY(SELECT p.id FROM profile_items p WHERE p.namespace = %(namespace)s AND {_LIVE_ITEMS} ORDER BY p.id)""")
 KNOWN = statement(f"""WITH {OWNER} SELECT
   (SELECT json_agg(to_json(f) ORDER BY f.id) FROM facts f WHERE {_LIVE_FACTS}),
   (SELECT json_agg(to_json(p) ORDER BY p.id) FROM profile_items p WHERE {_LIVE_ITEMS})
@@ -62,7 +70,8 @@ KNOWN = statement(f"""WITH {OWNER} SELECT
 UNCHANGED = statement("""SELECT count(*) FROM (SELECT FROM messages m
   JOIN unnest(%(ids)s::bigint[], %(versions)s::bigint[]) AS a (id, version) ON m.id = a.id AND m.version = a.version
   WHERE m.scope_id = %(scope_id)s AND m.deleted_ms IS NULL FOR SHARE OF m) same""")
-NOT_ERASED = statement("SELECT id FROM persons WHERE id = %(person_id)s AND erased_ms IS NULL FOR SHARE")
+# Of one person one turn, or one correction, is written at a time: each sees what the last one made live.
+LOCK_PERSON = statement("SELECT id FROM persons WHERE id = %(person_id)s FOR NO KEY UPDATE")
 DONE = statement("""UPDATE ledgers SET due_ms = NULL, body = %(ledger)s WHERE turn_id = %(turn_id)s AND due_ms IS NOT NULL
   RETURNING turn_id""")
 END_FACTS = statement("""UPDATE facts SET status = %(status)s, expires_ms = least(expires_ms, %(now_ms)s)

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 import re
+from collections.abc import Iterable
 from typing import TypeVar
 
 import msgspec
 
-from memory.base import Identity, Message, NewMessage, Quoted, Step
+from memory.base import Identity, Ledger, Message, NewMessage, Quoted, Step
+from memory.derived import Due
+from memory.errors import StoreUnavailable
 from memory.key import decode_part, encode_part
 
 Struct = TypeVar("Struct", bound=msgspec.Struct)
 
+logger = logging.getLogger(__name__)
+
 TITLE_CHARS = 30
+
+_decode_ledger = msgspec.json.Decoder(Ledger).decode
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -72,6 +80,28 @@ def stored_message(
         looked_up_ms=item.looked_up_ms,
     )
     return stored, user
+
+
+def read_ledger(turn_id: int, body: bytes) -> Ledger:
+    """Return the turn's ledger; raises `StoreUnavailable`."""
+    try:
+        return _decode_ledger(body)
+    except msgspec.DecodeError as exc:
+        reason = "it is damaged, or a release wrote it in another form; nothing was learned of the turn"
+        raise StoreUnavailable(f"the ledger of turn {turn_id} can't be read: {reason}") from exc
+
+
+def readable(rows: Iterable[tuple[int, bytes, int]]) -> tuple[list[Due], list[int]]:
+    """Return the due turns (turn, ledger, tries) that can be read, and the others' ids, which are logged."""
+    due: list[Due] = []
+    unreadable: list[int] = []
+    for turn_id, body, tries in rows:
+        try:
+            due.append(Due(ledger=read_ledger(turn_id, body), tries=tries))
+        except StoreUnavailable:
+            logger.exception("a turn is not learned from", extra={"turn": turn_id})
+            unreadable.append(turn_id)
+    return due, unreadable
 
 
 def title_of(text: str) -> str:

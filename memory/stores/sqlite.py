@@ -16,8 +16,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
-import msgspec
-
 from memory.base import (
     AgentChange,
     Fact,
@@ -40,7 +38,7 @@ from memory.ids import Ids
 from memory.ids import now_ms as wall_ms
 from memory.key import ConversationKey, Scope
 from memory.stores import sqlite_append, sqlite_edit, sqlite_file, sqlite_load, sqlite_scopes
-from memory.stores.rows import storable_struct
+from memory.stores.rows import read_ledger, storable_struct
 from memory.stores.sqlite_derived import SqliteDerived
 from memory.stores.sqlite_file import Synchronous, Translated
 from memory.stores.sqlite_persons import sqlite_forgetting, sqlite_links, sqlite_persons
@@ -52,8 +50,6 @@ Result = TypeVar("Result")
 logger = logging.getLogger(__name__)
 
 _TABLES = ("scopes", "sessions", "messages", "observed", "summaries", "facts", "profile_items", "persons", "ledgers")
-_decode_ledger = msgspec.json.Decoder(Ledger).decode
-
 
 _SAME_FOUR = "user = ? AND channel = ? AND conversation = ? AND chat_type = ?"
 
@@ -312,7 +308,7 @@ class SqliteStore:
         row = await self._read(
             lambda db: db.execute("SELECT body FROM ledgers WHERE turn_id = ?", (turn_id,)).fetchone()
         )
-        return None if row is None else _decode_ledger(row[0])
+        return None if row is None else read_ledger(turn_id, row[0])
 
     async def person(self, identity: Identity, *, now_ms: int) -> int:
         found = await self._read(lambda db: sqlite_scopes.find_person(db, identity))

@@ -13,25 +13,24 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from memory.base import Corpus, Fact, Hit, Ledger, Load, Message, Owner, ProfileItem, Summary
-from memory.derived import LIMIT_TURNS, Covered, Due, Fragment, Learned, Material, Shown, said_by
+from memory.derived import LIMIT_TURNS, Covered, Due, Fragment, Learned, Material, Shown, live_ids, said_by
 from memory.forgetting import wordless
 from memory.ids import Ids
-from memory.stores.rows import storable_struct
+from memory.stores.rows import readable, storable_struct
 from memory.stores.sqlite_rows import FACTS, MESSAGES, PROFILE, SUMMARIES, read_messages
 
 Result = TypeVar("Result")
-
-_decode_ledger = msgspec.json.Decoder(Ledger).decode
 
 # --- the queue ---
 
 _OLDEST = """NOT EXISTS (SELECT 1 FROM ledgers AS older INDEXED BY ledgers_due
     WHERE older.scope_id = l.scope_id AND older.turn_id < l.turn_id AND older.due_ms IS NOT NULL)"""
-_DUE = f"""SELECT l.body, l.tries FROM ledgers AS l INDEXED BY ledgers_due WHERE l.due_ms <= :now AND {_OLDEST}
+_DUE = f"""SELECT l.turn_id, l.body, l.tries FROM ledgers AS l INDEXED BY ledgers_due WHERE l.due_ms <= :now AND {_OLDEST}
   AND NOT EXISTS (SELECT 1 FROM learners WHERE scope_id = l.scope_id AND until_ms > :now)
   ORDER BY l.turn_id LIMIT :limit"""
 _HOLD = "INSERT OR REPLACE INTO learners (scope_id, owner, until_ms) VALUES (?, ?, ?)"
 _RELEASE = "DELETE FROM learners WHERE scope_id = ? AND owner = ?"
+_END = "UPDATE ledgers SET due_ms = NULL WHERE turn_id = ?"
 _PUT_OFF = "UPDATE ledgers SET due_ms = ?, tries = tries + 1 WHERE turn_id = ? AND due_ms IS NOT NULL"
 _NEXT = f"""SELECT min(max(l.due_ms, coalesce((SELECT until_ms FROM learners WHERE scope_id = l.scope_id), 0)))
   FROM ledgers AS l INDEXED BY ledgers_due WHERE l.due_ms IS NOT NULL AND {_OLDEST}"""
@@ -39,10 +38,12 @@ _NEXT = f"""SELECT min(max(l.due_ms, coalesce((SELECT until_ms FROM learners WHE
 
 def claim(db: sqlite3.Connection, *, owner: str, now_ms: int, lease_ms: int, limit: int) -> tuple[Due, ...]:
     """Do what `Derived.claim` promises; the caller commits."""
-    rows = db.execute(_DUE, {"now": now_ms, "limit": limit}).fetchall()
-    due = tuple(Due(ledger=_decode_ledger(body), tries=tries) for body, tries in rows)
+    unreadable = [0]
+    while unreadable:
+        due, unreadable = readable(db.execute(_DUE, {"now": now_ms, "limit": limit}).fetchall())
+        db.executemany(_END, [(turn_id,) for turn_id in unreadable])
     db.executemany(_HOLD, [(turn.ledger.scope_id, owner, now_ms + lease_ms) for turn in due])
-    return due
+    return tuple(due)
 
 
 def unlearned(db: sqlite3.Connection, scope_id: int) -> int:
@@ -59,9 +60,9 @@ _OF_TURN = (
 )
 _BEFORE = f"""SELECT {MESSAGES.select} FROM messages
   WHERE scope_id = ? AND id < ? AND session_id = ? ORDER BY id DESC LIMIT 1"""
-_LIVE_FACTS = f"""SELECT {FACTS.select} FROM facts
+_LIVE_FACTS = """SELECT {} FROM facts
   WHERE scope_id = ? AND session_id = ? AND person_id = ? AND status = 'active' AND expires_ms > ? ORDER BY id"""
-_LIVE_ITEMS = f"""SELECT {PROFILE.select} FROM profile_items
+_LIVE_ITEMS = """SELECT {} FROM profile_items
   WHERE person_id = ? AND namespace = ? AND status = 'active' AND coalesce(valid_to_ms > ?, TRUE) ORDER BY id"""
 
 
@@ -101,8 +102,8 @@ def material(db: sqlite3.Connection, ledger: Ledger, *, namespace: str) -> Mater
     items: list[ProfileItem] = []
     if person_id is not None:
         of = (ledger.scope_id, ledger.session_id, person_id, ledger.now_ms)
-        facts = FACTS.structs(db.execute(_LIVE_FACTS, of))
-        items = PROFILE.structs(db.execute(_LIVE_ITEMS, (person_id, namespace, ledger.now_ms)))
+        facts = FACTS.structs(db.execute(_LIVE_FACTS.format(FACTS.select), of))
+        items = PROFILE.structs(db.execute(_LIVE_ITEMS.format(PROFILE.select), (person_id, namespace, ledger.now_ms)))
         messages = tuple(said_by(person_id, row, ledger) for row in messages)
     return Material(person_id=person_id, messages=messages, before=before, facts=tuple(facts), items=tuple(items))
 
@@ -127,6 +128,8 @@ def settle(db: sqlite3.Connection, learned: Learned, *, ids: Ids) -> bool:
         return False
     if person_id is not None and known_person(db, ledger.person_id) != person_id:
         return False
+    if person_id is not None and learned.material is not None and _are_others(db, learned, learned.material, person_id):
+        return False
     if not db.execute(_DONE, (msgspec.json.encode(ledger), ledger.turn_id)).rowcount:
         return False
     if person_id is not None:
@@ -145,6 +148,14 @@ def settle(db: sqlite3.Connection, learned: Learned, *, ids: Ids) -> bool:
 
 def _is_another(db: sqlite3.Connection, scope_id: int, id_: int, version: int) -> bool:
     return bool(db.execute(_VERSION, (scope_id, id_)).fetchone() != (version,))
+
+
+def _are_others(db: sqlite3.Connection, learned: Learned, material: Material, person_id: int) -> bool:
+    """Say whether other rows of the person are live than those of the material."""
+    ledger = learned.ledger
+    facts = db.execute(_LIVE_FACTS.format("id"), (ledger.scope_id, ledger.session_id, person_id, ledger.now_ms))
+    items = db.execute(_LIVE_ITEMS.format("id"), (person_id, learned.namespace, ledger.now_ms))
+    return live_ids(material) != ([id_ for (id_,) in facts], [id_ for (id_,) in items])
 
 
 def _end(db: sqlite3.Connection, learned: Learned, person_id: int) -> None:
