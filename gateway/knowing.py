@@ -7,16 +7,16 @@ have come to say the same since, and what waits to be learned from is withheld w
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
 
-from memory.bar import weigh
 from memory.base import Fact, Message, ProfileItem
 from memory.candidates import Candidate, Source
 from memory.derived import FullStore
 from memory.forgetting import Entry, Forgotten, KnownEntry, Place, Worded, entries, same_words, telling
 from memory.ids import Ids
 from memory.language import language_in
-from memory.slots import slot_of
+from memory.slots import sentence_of
 
 
 class Knowing:
@@ -66,7 +66,8 @@ class Knowing:
         value = " ".join(value.split())
         items, facts, waiting = await self._meant(person_id, [named])
         for slot in dict.fromkeys([*(row.slot for row in items), *(row.slot for row in facts)]):
-            if rule := _refused(slot, value, person_id, emails=emails):
+            # In a thread: the bar's expressions may have to be compiled first.
+            if rule := await asyncio.to_thread(_refused, slot, value, person_id, emails=emails):
                 return rule
         if all(value == was for was in _values(items, facts)):  # also where there are none
             return Forgotten(items=tuple(items), facts=tuple(facts))
@@ -95,13 +96,14 @@ class Knowing:
         """Return the row's new words; where its place has them already, it has no successor. Notes it in `said`."""
         fresh_id = None if _place(row) in said else self._ids.next()
         said.add(_place(row))
-        slot = slot_of(row.slot) if row.slot else None
-        text = value if slot is None else slot.worded(value, language_in(value) or language)
+        text = sentence_of(row.slot, value, language_in(value) or language)
         return Worded(id=row.id, fresh_id=fresh_id, value=value, text=text)
 
 
 def _refused(slot: str, value: str, person_id: int, *, emails: bool) -> str | None:
     """Return the rule by which the person's own correction is not kept; None: it may be."""
+    from memory.bar import weigh
+
     candidate = Candidate(op="set", slot=slot, value=value, source_id=0, by="rules")
     return weigh(candidate, {0: Source(id=0, person_id=person_id, text=value)}, speaker=person_id, emails=emails)
 

@@ -20,13 +20,18 @@ from memory.base import Ledger
 from memory.derived import Derived, Due
 from memory.errors import ModelFailed, StoreUnavailable
 from memory.ids import Ids
-from memory.learning import Learning, give_up, learn
 from memory.models import SmallModel
-from memory.summary import Summarising, summarise
 
 logger = logging.getLogger(__name__)
 
 MAX_WAIT_S = 600.0
+
+
+def _prepare() -> None:
+    """Import what turns are learned by. To compile its expressions takes longer than the rest of a start, so it waits for the
+    first turn, and the event loop does not wait for it."""
+    import memory.learning
+    import memory.summary  # noqa: F401
 
 
 class Learner:
@@ -106,6 +111,7 @@ class Learner:
         try:
             # Well before the lease ends: whoever takes over then must find nobody at work.
             async with asyncio.timeout(self._settings.lease_s * 0.8):
+                await asyncio.to_thread(_prepare)
                 room = place_of_ledger(ledger, self._live.configuration)
                 model = self._model(ledger, room)
                 if await self._learned(due, room, model) and model is not None and room.memory.summary.enabled:
@@ -125,6 +131,8 @@ class Learner:
     async def _learned(self, due: Due, room: RoomSettings, model: AgentModel | None) -> bool:
         """Return whether the turn is done with. The tries of a model that is away are one turn's, not each one's: they would
         hold up those behind it for longer than people take to write them."""
+        from memory.learning import Learning, learn
+
         ledger, facts = due.ledger, room.memory.facts
         learning = Learning(
             namespace=self._namespace(ledger),
@@ -150,6 +158,8 @@ class Learner:
         return outcome.settled
 
     async def _summarised(self, ledger: Ledger, room: RoomSettings, model: SmallModel) -> None:
+        from memory.summary import Summarising, summarise
+
         memory = room.memory
         rules = Summarising(
             start_turns=memory.summary.start_turns,
@@ -182,6 +192,8 @@ class Learner:
         if due.tries + 1 < self._settings.tries:
             await self._put_off(due)
             return
+        from memory.learning import give_up
+
         try:
             await give_up(self._derived, due.ledger)
         except Exception:

@@ -7,24 +7,22 @@ from __future__ import annotations
 
 import logging
 import re
-from collections import Counter
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Literal
 
 import msgspec
 
 from memory.bar import weigh
-from memory.base import Ledger, LedgerEntry, Message, ProfileItem
+from memory.base import Ledger, LedgerEntry, Message
 from memory.candidates import Candidate, KnownValue, Source
 from memory.derived import Derived, Fragment, Learned, Material
 from memory.errors import ModelFailed
 from memory.extraction import MAX_TOKENS, SCHEMA, candidates_in, question, wanted
+from memory.indexing import item_terms, message_terms_of
 from memory.merging import Merged, Rules, merge, same_value
 from memory.models import SmallModel
 from memory.rules.extract import propose
 from memory.slots import slot_of
-from memory.terms import message_terms, term_ids, terms
 
 logger = logging.getLogger(__name__)
 
@@ -106,17 +104,6 @@ async def give_up(derived: Derived, ledger: Ledger) -> None:
     await derived.settle(Learned(ledger=noted, person_id=None, namespace="", versions=()))
 
 
-def item_terms(item: ProfileItem, person_id: int) -> tuple[tuple[int, int], ...]:
-    """Return the terms by which a profile item is found: its words and its slot's, in both languages."""
-    slot = slot_of(item.slot)
-    words = f"{slot.english} {slot.chinese}".replace("{}", " ") if slot else ""
-    return _keyed(terms(f"{item.text} {item.value} {words}"), person_id)
-
-
-def _keyed(counts: Counter[str], person_id: int) -> tuple[tuple[int, int], ...]:
-    return tuple(sorted(zip(term_ids(person_id, counts), counts.values(), strict=True)))
-
-
 def _fragments(material: Material, person_id: int) -> list[Fragment]:
     """Small talk and deleted messages are not worth finding."""
     return [
@@ -124,12 +111,6 @@ def _fragments(material: Material, person_id: int) -> list[Fragment]:
         for row in material.messages
         if row.deleted_ms is None and not row.low_value
     ]
-
-
-def message_terms_of(row: Message, person_id: int) -> tuple[tuple[int, int], ...]:
-    """Return the terms by which a message is found by this person."""
-    day = datetime.fromtimestamp(row.created_ms / 1000, UTC).date()
-    return _keyed(message_terms(row.text, speaker=row.speaker_name, day=day), person_id)
 
 
 _QUOTED_LINE = re.compile(r"^[ \t]*[>＞].*$", re.M)

@@ -9,8 +9,8 @@ import msgspec
 from memory.base import Fact, Message, ProfileItem
 from memory.derived import Fragment
 from memory.forgetting import WAITING, Entry, Forgotten, Listing, Place, Worded, same_words
+from memory.indexing import item_terms
 from memory.key import encode_part
-from memory.learning import item_terms
 from memory.stores.person_steps import FAMILY, Ask, Dialect, Drop, Name, Put, Rows, Step, Values
 from memory.stores.rows import storable
 

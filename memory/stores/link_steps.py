@@ -10,7 +10,7 @@ import msgspec
 from memory.base import Identity, Message, ProfileItem
 from memory.derived import Fragment
 from memory.forgetting import same_words
-from memory.learning import item_terms, message_terms_of
+from memory.indexing import item_terms, message_terms_of
 from memory.links import CODE_MS, TRIES, TRIES_MS, UNDO_MS, Linked, Parted, Refusal
 from memory.slots import slot_of
 from memory.stores.person_steps import FAMILY, Ask, Dialect, Drop, Name, Put, Step, Values

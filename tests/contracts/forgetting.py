@@ -10,7 +10,7 @@ import msgspec
 from memory.base import Message
 from memory.derived import Covered, Fragment, FullStore
 from memory.forgetting import Entry, Listing, Place, Worded
-from memory.learning import item_terms
+from memory.indexing import item_terms
 from tests.contracts.derived import answered, due, learned, live, person
 from tests.contracts.store import (
     HOUR,

@@ -7,7 +7,7 @@ from typing import Any
 
 from memory.base import Identity, Message
 from memory.derived import Fragment, FullStore
-from memory.learning import item_terms, message_terms_of
+from memory.indexing import item_terms, message_terms_of
 from memory.links import CODE_MS, TRIES, TRIES_MS, UNDO_MS, Linked, Parted, digest_of
 from memory.people import Account
 from memory.terms import term_ids, terms

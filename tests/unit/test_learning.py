@@ -15,7 +15,8 @@ from memory.base import Identity, Ledger, ProfileItem
 from memory.derived import FullStore
 from memory.errors import ModelFailed
 from memory.ids import Ids
-from memory.learning import GIVEN_UP, MODEL_FAILED, NO_PERSON, OFF, Learning, Outcome, give_up, item_terms, learn
+from memory.indexing import item_terms
+from memory.learning import GIVEN_UP, MODEL_FAILED, NO_PERSON, OFF, Learning, Outcome, give_up, learn
 from memory.models import SmallModel
 from memory.service import Memory
 from memory.stores.sqlite import SqliteStore
@@ -249,6 +250,19 @@ async def test_edits_and_deletions_wake_whoever_learns(me: Learner) -> None:
     assert (["due", "due"], ([], [])) == deleted
     assert ([], []) == await me.known()
     assert ["due", "due"] == me.due
+
+
+async def test_the_reply_to_what_was_deleted_is_not_recalled(me: Learner) -> None:
+    """It usually repeats it: neither right after the deletion nor once the turn was learned from again (getzep/graphiti#1489)."""
+    asked = "What do we know of penicillin, 青霉素?"
+    ledger = await me.learns("I am allergic to penicillin, 青霉素.", reply="You are allergic to penicillin (青霉素).")
+    before = await me.talk.ask(asked, person_id=me.person_id, room="r2")
+    await me.talk.memory.delete(scope(), f"p{ledger.turn_id}", by=key_of())
+    deleted = await me.talk.ask(asked, person_id=me.person_id, room="r3")
+    assert Outcome(settled=True) == await learn(me.store.derived, await me.claimed(), Learning(), None, last_try=False)
+    learned = await me.talk.ask(asked, person_id=me.person_id, room="r4")
+
+    assert [True, False, False] == ["penicillin" in one.context.system for one in (before, deleted, learned)]
 
 
 async def test_learned_again_nothing_comes_twice(me: Learner) -> None:
