@@ -11,8 +11,13 @@ from markdown_it.tree import SyntaxTreeNode
 
 from adapters.blocks import blocks, written
 from adapters.cuts import visible
-from adapters.markdown import block_tokens, tree
+from adapters.markdown import References, block_tokens, inline_tokens, tree
 from adapters.packing import Measure, packed
+
+_MARKS = ("``", "`", "***", "**", "~~", "*")  # not `_`: it stands in names
+_BARE = re.compile(r"(?<!\S)(?:\*{1,3}|~~|`{1,2})$")
+_CLOSED_MOST = 4_000  # characters of a paragraph that is looked at again every few seconds
+_ENDS_MOST = 6
 
 
 def split(markdown: str, *, limit: int, measure: Measure) -> list[str]:
@@ -49,10 +54,13 @@ def _pieces(markdown: str, limit: int, measure: Measure) -> Iterator[str]:
 
 
 def closed(markdown: str) -> str:
-    """Return unfinished Markdown as Markdown that stands on its own: an open fence gets its end. Emphasis and links that are
-    not finished are text by Markdown's own rules, until they are."""
-    found, _ = block_tokens(markdown)
+    """Return unfinished Markdown as Markdown that stands on its own: an open fence gets its end, emphasis and code that have
+    begun in the last paragraph get theirs, and a mark behind which nothing stands yet is left out. A link that is not
+    finished is text by Markdown's own rules, until it is."""
+    found, references = block_tokens(markdown)
     last = next((token for token in reversed(found) if token.nesting != -1), None)
+    if last is not None and last.type == "inline":
+        return _marks_closed(markdown, last.content, references)
     if last is None or last.type != "fence" or last.map is None:
         return markdown
     start, end = last.map
@@ -62,6 +70,28 @@ def closed(markdown: str) -> str:
     opening = re.split(r"\r\n?|\n", markdown)[start]
     before = re.sub(r"[^>\s]", " ", opening[: opening.index(last.markup)])  # the marks of quotes, not those of items
     return f"{markdown}{'' if markdown.endswith(chr(10)) else chr(10)}{before}{last.markup}"
+
+
+def _marks_closed(markdown: str, content: str, references: References) -> str:
+    """`content` is the last block's text. A mark is the right one if with it as many characters less are seen: the one that
+    opened is none any more."""
+    shown, content = markdown.rstrip(), content.rstrip()
+    if len(content) > _CLOSED_MOST or not shown.endswith(content.rpartition("\n")[2]):
+        return markdown
+    if bare := _BARE.search(content):
+        shown, content = (text[: len(text) - len(bare[0])].rstrip() for text in (shown, content))
+    ends = ""
+    while len(ends) < _ENDS_MOST:
+        seen = _seen(content + ends, references)
+        fits = (mark for mark in _MARKS if _seen(content + ends + mark, references) == seen - len(mark))
+        if (mark := next(fits, None)) is None:
+            break
+        ends += mark
+    return shown + ends if bare or ends else markdown
+
+
+def _seen(content: str, references: References) -> int:
+    return sum(len(token.content) for token in inline_tokens(content, references))
 
 
 def plain(markdown: str) -> str:

@@ -127,7 +127,6 @@ class TestClosed:
         ("so_far", "shown"),
         [
             ("", ""),
-            ("Hello **wor", "Hello **wor"),
             ("see [the pa", "see [the pa"),
             ("```py\nx = ", "```py\nx = \n```"),
             ("```", "```\n```"),
@@ -141,8 +140,40 @@ class TestClosed:
         ],
     )
     def test_an_open_fence_gets_its_end(self, so_far: str, shown: str) -> None:
-        """In the quote or item it stands in; what is unfinished otherwise is text."""
+        """In the quote or item it stands in; a link that is unfinished is text."""
         assert shown == closed(so_far)
+
+    @pytest.mark.parametrize(
+        ("so_far", "shown"),
+        [
+            ("Hello **wor", "Hello **wor**"),
+            ("Hello **wor*", "Hello **wor**"),
+            ("Hello **", "Hello"),
+            ("Hello **wor ", "Hello **wor**"),
+            ("**注意：**请看**重", "**注意：**请看**重**"),
+            ("> - **要点", "> - **要点**"),
+            ("a **b** and *c", "a **b** and *c*"),
+            ("*a* **b", "*a* **b**"),
+            ("*a and **b", "*a and **b***"),
+            ("# Head ~~ol", "# Head ~~ol~~"),
+            ("run `ls -l", "run `ls -l`"),
+            ("run ``ls ` x", "run ``ls ` x``"),
+            ("**bold `co", "**bold `co`**"),
+            ("`a **b", "`a **b`"),
+            ("**first**\n\nplain **se", "**first**\n\nplain **se**"),
+        ],
+    )
+    def test_marks_that_have_begun_get_their_ends(self, so_far: str, shown: str) -> None:
+        """Nobody sees stars that become bold a moment later."""
+        assert shown == closed(so_far)
+
+    @pytest.mark.parametrize(
+        "text",
+        ["2 * 3 = 6", "snake_case and __init", "a < b & c", "5 stars*", "it's `done`", "**done**", "x" * 5000 + "**b"],
+    )
+    def test_what_is_no_open_mark_stays(self, text: str) -> None:
+        """Also in a paragraph too long to be looked at every few seconds."""
+        assert text == closed(text)
 
     @given(st.integers(0, len(REPLY)))
     def test_at_any_moment(self, at: int) -> None:
