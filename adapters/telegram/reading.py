@@ -99,12 +99,27 @@ class MemberChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _UNSPOKEN = ("code", "pre", "url", "email", "text_link")  # marks in which an @name calls nobody
+_QUOTES = ("blockquote", "expandable_blockquote")
 _SUFFIX = re.compile(r"\A/([^\s@/]+)@([A-Za-z0-9_]+)(?=\s|\Z)")
 
 
 def said(message: Message) -> str:
-    """Return a message's own words: its text, or what stands under its picture."""
-    return clean(message.text or message.caption)
+    """Return what a message says: its text, or what stands under its picture. What it quotes in a block is told by ">", as
+    everywhere: it is somebody else's word, and none that is learned."""
+    return clean(_with_quotes(message.text or message.caption, message.entities or message.caption_entities))
+
+
+def _with_quotes(text: str, marks: Sequence[Entity]) -> str:
+    quotes = [(mark.offset, mark.offset + mark.length) for mark in marks if mark.type in _QUOTES]
+    if not quotes:
+        return text
+    lines, at = [], 0
+    for line in text.split("\n"):
+        end = at + len(_units(line)) // 2
+        quoted = any(start < max(end, at + 1) and at < stop for start, stop in quotes)
+        lines.append(f"> {line}" if quoted else line)
+        at = end + 1
+    return "\n".join(lines)
 
 
 def clean(text: str) -> str:
@@ -149,7 +164,7 @@ def addressed(message: Message, *, account: int, username: str) -> str:
     if command_for(text) == username.lower():
         return _SUFFIX.sub(r"/\1", text)
     first = next(iter(message.entities or message.caption_entities), None)
-    if first is not None and first.type == "text_mention" and first.offset == 0:
+    if first is not None and first.type == "text_mention" and first.offset == 0 and not text.startswith("> "):
         if first.user is not None and first.user.id == account:
             return _units(text)[2 * first.length :].decode("utf-16-le", "replace").lstrip(" \t\n,:，：")
         return text

@@ -65,6 +65,30 @@ def test_a_bot_without_its_name_is_called_by_its_account() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "quotes", "told"),
+    [
+        ("他说过\n我住在上海", [(4, 5)], "他说过\n> 我住在上海"),
+        (
+            "My name is Bob.\nI live in Oslo.\nis that so?",
+            [(0, 31)],
+            "> My name is Bob.\n> I live in Oslo.\nis that so?",
+        ),
+        ("👩🏽👩🏽\nhe said\nno", [(9, 7)], "👩🏽👩🏽\n> he said\nno"),
+        ("a\n\nb", [(0, 4)], "> a\n> \n> b"),
+        ("/new@clew_bot", [(0, 13)], "> /new@clew_bot"),
+        ("plain", [(-3, 2)], "plain"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["blockquote", "expandable_blockquote"])
+def test_what_stands_in_a_quote_is_told_as_one(text: str, quotes: list[tuple[int, int]], told: str, kind: str) -> None:
+    """It is somebody else's word: neither a command nor what its sender says about himself. Counted in UTF-16 units."""
+    entities = [{"type": kind, "offset": offset, "length": length} for offset, length in quotes]
+
+    assert told == said(text, entities=entities).text
+    assert told == said(None, photo=[{}], caption=text, caption_entities=entities).text
+
+
+@pytest.mark.parametrize(
     ("text", "told", "mentioned"),
     [
         ("/new", "/new", False),
