@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -109,7 +110,8 @@ class Postgres:
         this release, copied from where the stores themselves made them once; without, there is nothing at all."""
         if schema and self._template is None:
             self._template = self._create()
-            asyncio.run(_migrate(self.url(self._template)))
+            with ThreadPoolExecutor(1) as beside:  # a fixture may ask while its own loop runs
+                beside.submit(asyncio.run, _migrate(self.url(self._template))).result()
         name = self._create(self._template if schema else None)
         yield self.url(name)
         with psycopg.connect(self.url("postgres", admin=True), autocommit=True) as admin:
