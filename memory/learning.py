@@ -81,9 +81,9 @@ async def learn(
         Learned(
             ledger=noted,
             person_id=material.person_id,
-            material=material,
             namespace=learning.namespace,
             versions=versions,
+            material=material,
             facts=merged.facts,
             items=merged.items,
             superseded_facts=merged.superseded_facts,
@@ -105,7 +105,9 @@ async def give_up(derived: Derived, ledger: Ledger) -> None:
 
 
 def _fragments(material: Material, person_id: int) -> list[Fragment]:
-    """Small talk and deleted messages are not worth finding."""
+    """Small talk and deleted messages are not worth finding, nor is a reply to what was deleted: it usually repeats that."""
+    if not any(row.role == "user" and row.deleted_ms is None for row in material.messages):
+        return []
     return [
         Fragment(scope_id=row.scope_id, id=row.id, terms=message_terms_of(row, person_id))
         for row in material.messages

@@ -80,10 +80,22 @@ def forget(
             and _meant(row.slot, row.value, meant)
         ]
     yield from _retracted(person_id, gone_items, gone_facts, now_ms=now_ms)
-    sources = {(row.scope_id, id_) for row in gone_items for id_ in row.source_ids}
+    sources = {(row.scope_id, id_) for row in gone_items if row.scope_id for id_ in row.source_ids}
     sources |= {(row.scope_id, id_) for row in gone_facts for id_ in row.source_ids}
+    yield from _lost_to_recall(sources | here)
     withheld = yield from _withheld(sources | here)
     return Forgotten(items=tuple(gone_items), facts=tuple(gone_facts), withheld=withheld)
+
+
+def _lost_to_recall(messages: Iterable[tuple[int, int]]) -> Step[None]:
+    """Take the messages out of the index of recall, with what was replied to them, and drop the summaries that cover them."""
+    for scope_id, id_ in sorted(messages):
+        of: Values = {"scope": scope_id, "id": id_}
+        sql = """SELECT id FROM messages WHERE scope_id = :scope AND role = 'assistant'
+          AND turn_id = (SELECT turn_id FROM messages WHERE scope_id = :scope AND id = :id)"""
+        replies = yield Ask(sql, of)
+        yield Drop([(scope_id, id_), *((scope_id, reply) for (reply,) in replies)])
+        yield Ask("DELETE FROM summaries WHERE scope_id = :scope AND first_id <= :id AND last_id >= :id", of)
 
 
 def correct(
@@ -153,10 +165,7 @@ def forget_turn(dialect: Dialect, scope_id: int, *, person_id: int, user: str, n
     gone_items = [row for row in items if _from(row.scope_id, row.source_ids, said)]
     gone_facts = [row for row in facts if _from(row.scope_id, row.source_ids, said)]
     yield from _retracted(person_id, gone_items, gone_facts, now_ms=now_ms)
-    yield Drop(sorted(said))
-    for _, id_ in sorted(said):
-        sql = "DELETE FROM summaries WHERE scope_id = :scope AND first_id <= :id AND last_id >= :id"
-        yield Ask(sql, {"scope": scope_id, "id": id_})
+    yield from _lost_to_recall(said)
     withheld = yield from _withheld(said)
     return Forgotten(
         items=tuple(row for row in gone_items if row.status == "active"),
@@ -239,9 +248,8 @@ def _retracted(person_id: int, items: Sequence[ProfileItem], facts: Sequence[Fac
 def _withheld(messages: Iterable[tuple[int, int]]) -> Step[int]:
     count = 0
     for scope_id, id_ in sorted(messages):
-        if scope_id:
-            sql = "INSERT INTO withheld (scope_id, id) VALUES (:scope, :id) ON CONFLICT DO NOTHING RETURNING 1"
-            count += len((yield Ask(sql, {"scope": scope_id, "id": id_})))
+        sql = "INSERT INTO withheld (scope_id, id) VALUES (:scope, :id) ON CONFLICT DO NOTHING RETURNING 1"
+        count += len((yield Ask(sql, {"scope": scope_id, "id": id_})))
     return count
 
 

@@ -71,6 +71,31 @@ class ForgetContract:
         again = await store.forgetting.forget(me, items=items[:1], facts=facts[:1], withhold=(), now_ms=NOW)
         assert ((), ()) == (again.items, again.facts)
 
+    async def test_what_it_came_from_is_not_brought_back(self, store: FullStore) -> None:
+        """Neither the message that said it nor the reply to that is recalled, and the summary over it is made anew, without it;
+        asked about tea a session later, nobody is told of it (getzep/graphiti#1489)."""
+        me, scope = await person(store), await opened(store)
+        turn = await answered(store, scope.id, 1, "tea", person_id=me)
+        rows = turn + await answered(store, scope.id, 2, "rye", person_id=me)
+        fragments = [Fragment(scope_id=scope.id, id=row.id, terms=((5, 1),)) for row in rows]
+        of: dict[str, Any] = {"scope_id": scope.id, "person_id": me, "source_ids": (turn[0].id,)}
+        tea = item(0, text="likes tea", value="tea", slot="like", **of)
+        for said_then, items in ((turn, (tea,)), (rows[2:], ())):
+            made = [one for one in fragments if one.id in {row.id for row in said_then}]
+            new = learned(
+                said_then, person_id=me, items=items, item_terms=tuple(((9, 1),) for _ in items), fragments=tuple(made)
+            )
+            assert await store.derived.settle(new)
+        await store.put_summary(summary(1, scope.id, first_id=turn[0].id, last_id=rows[3].id))
+        items, _ = await store.derived.known(me, now_ms=NOW)
+
+        await store.forgetting.forget(me, items=[row.id for row in items], facts=(), withhold=(), now_ms=NOW)
+
+        loaded = await store.load(wish(scope.id, terms=(5, 9), person_id=me))
+        assert {row.id for row in rows[2:]} == {hit.id for hit in loaded.hits}
+        assert ["tea", "reply to tea", "rye", "reply to rye"] == texts(loaded.window), "what was said stands"
+        assert None is (await store.derived.covered(scope.id, "s-1")).summary
+
     async def test_another_persons_rows_stay(self, store: FullStore) -> None:
         """Whatever ids are named: one changes only one's own (NousResearch/hermes-agent#28279)."""
         me, you = await person(store), await person(store, "u2")
