@@ -57,7 +57,7 @@ def parser() -> argparse.ArgumentParser:
     chat.add_argument("--url", help="a running gateway (default: the one of these settings, or one for this talk)")
     people = verb("people", "persons: list, show, export or erase PERSON", as_json=True)
     people.add_argument("act", choices=("list", "show", "export", "erase"))
-    people.add_argument("person", nargs="?", metavar="PERSON", help="a person's number")
+    people.add_argument("person", nargs="?", metavar="PERSON", help="a number, or an account: KIND:TENANT:ACCOUNT")
     db = verb("db", "the database: status, migrate, backup FILE", as_json=True)
     db.add_argument("act", choices=("status", "migrate", "backup"))
     db.add_argument("file", nargs="?", type=Path)

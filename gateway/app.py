@@ -72,6 +72,7 @@ from gateway.routing import decode, place_of
 from gateway.showing import Showing
 from gateway.talk import Talk
 from gateway.wishes import command_in
+from memory.base import Identity
 from memory.derived import FullStore
 from memory.embedders.choice import choose_embedder
 from memory.embedding import Vectors
@@ -198,7 +199,7 @@ async def open_reading(settings: Settings) -> AsyncIterator[FullStore]:
             )
 
 
-async def erase_alone(configuration: Configuration, person_id: int) -> Receipt | None:
+async def erase_alone(configuration: Configuration, who: int | Identity) -> Receipt | None:
     """Erase a person where no gateway runs on the SQLite file; on PostgreSQL beside those that run. None: nobody has that number.
 
     Raises as `Eraser.erase` does; `StoreUnavailable` also for a file that another process has."""
@@ -218,7 +219,7 @@ async def erase_alone(configuration: Configuration, person_id: int) -> Receipt |
             clock=now_ms,
             within_s=settings.queue.send_s,
         )
-        return await eraser.erase(person_id)
+        return await eraser.erase(who)
 
 
 async def backup(settings: Settings, target: Path) -> AsyncGenerator[int, None]:

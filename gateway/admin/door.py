@@ -23,11 +23,12 @@ from aiohttp import web
 
 from gateway.admin.people import Receipt
 from gateway.errors import StoreBusy
+from memory.base import Identity
 from memory.errors import StoreUnavailable
 
 logger = logging.getLogger(__name__)
 
-Erase = Callable[[int], Awaitable[Receipt | None]]
+Erase = Callable[[int | Identity], Awaitable[Receipt | None]]
 
 _UNKNOWN, _BUSY = 404, 503
 
@@ -68,8 +69,11 @@ def _application(erase: Erase, token: str) -> web.Application:
     async def erased(request: web.Request) -> web.Response:
         if not compare_digest(request.headers.get("Authorization", "").encode(), f"Bearer {token}".encode()):
             return web.Response(status=401)
+        number = request.match_info.get("person")
         try:
-            receipt = await erase(int(request.match_info["person"]))
+            receipt = await erase(
+                int(number) if number is not None else msgspec.json.decode(await request.read(), type=Identity)
+            )
         except (StoreBusy, StoreUnavailable) as fault:
             logger.warning("person not erased", exc_info=fault)
             return web.Response(status=_BUSY, text=str(fault))
@@ -77,27 +81,29 @@ def _application(erase: Erase, token: str) -> web.Application:
 
     app = web.Application()
     app.router.add_post(r"/people/{person:\d{1,18}}/erase", erased)
+    app.router.add_post("/accounts/erase", erased)
     return app
 
 
-async def ask(path: Path, person_id: int) -> Receipt | None:
-    """Let the gateway that runs on the database erase the person; None: it knows no such person.
+async def ask(path: Path, who: int | Identity) -> Receipt | None:
+    """Let the gateway that runs on the database erase a person, by number or account; None: it knows no such person.
 
     Raises `StoreBusy` when it can't do so now, OSError when none runs or it can't be reached.
     """
     told = json.loads(await asyncio.to_thread(_note(path).read_text, "utf-8"))
     headers = {"Authorization": f"Bearer {told['token']}"}
+    where, body = (f"people/{who}/erase", b"") if isinstance(who, int) else ("accounts/erase", msgspec.json.encode(who))
     try:
         # An erasure takes as long as there is to erase; what runs on this machine does not go silent.
         async with (
             aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None, sock_connect=5)) as session,
-            session.post(f"{told['url']}/people/{person_id}/erase", headers=headers) as response,
+            session.post(f"{told['url']}/{where}", headers=headers, data=body) as response,
         ):
-            body = await response.read()
+            answer = await response.read()
     except aiohttp.ClientError as exc:
         raise OSError(f"the gateway that wrote {str(_note(path))!r} does not answer") from exc
     if response.status == _BUSY:
-        raise StoreBusy(body.decode(), retry_after_s=0)
+        raise StoreBusy(answer.decode(), retry_after_s=0)
     if response.status not in (200, _UNKNOWN):
         raise OSError(f"what answers there is another program ({response.status}); remove {str(_note(path))!r}")
-    return None if response.status == _UNKNOWN else msgspec.json.decode(body, type=Receipt)
+    return None if response.status == _UNKNOWN else msgspec.json.decode(answer, type=Receipt)

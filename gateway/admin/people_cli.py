@@ -12,14 +12,18 @@ from typing import Any
 import msgspec
 
 from config.loader import Configuration
+from config.masking import secrets_of
+from gateway import logs
 from gateway.admin.door import ask
 from gateway.admin.people import Receipt
 from gateway.app import erase_alone, open_reading, sqlite_path
 from gateway.errors import StoreBusy
+from memory.base import Identity
 from memory.derived import FullStore
 from memory.errors import MemoryFault
 from memory.exporting import export
 from memory.ids import now_ms
+from memory.key import InvalidKey, encode_part
 from memory.language import language_in
 from memory.people import Person
 from memory.slots import slot_of
@@ -30,19 +34,20 @@ PAGE = 500
 
 async def people(configuration: Configuration, args: argparse.Namespace) -> int:
     """Do one of the verb's acts."""
-    person_id = _person_id(args.person)
+    who = _named(args.person)
     if args.act == "list":
         return await _reading(configuration, lambda store: _list(store, as_json=args.json))
-    if person_id is None:
-        given = "" if args.person is None else f"; {args.person!r} is none"
-        return _say(f"people {args.act}: name a PERSON by number, as `people list` tells it{given}", INVALID)
+    if who is None:
+        given = "" if args.person is None else f"; {args.person!r} is neither"
+        named = "by number or as KIND:TENANT:ACCOUNT, as `people list` tells them"
+        return _say(f"people {args.act}: name a PERSON {named}{given}", INVALID)
     match args.act:
         case "show":
-            return await _reading(configuration, lambda store: _show(store, person_id, as_json=args.json))
+            return await _reading(configuration, lambda store: _show(store, who, as_json=args.json))
         case "export":
-            return await _reading(configuration, lambda store: _export(store, person_id))
+            return await _reading(configuration, lambda store: _export(store, who))
         case _:
-            return await _erase(configuration, person_id, as_json=args.json)
+            return await _erase(configuration, who, as_json=args.json)
 
 
 async def _reading(configuration: Configuration, act: Callable[[FullStore], Awaitable[int]]) -> int:
@@ -68,11 +73,16 @@ async def _list(store: FullStore, *, as_json: bool) -> int:
     return OK
 
 
-async def _show(store: FullStore, person_id: int, *, as_json: bool) -> int:
-    person = await store.persons.find(person_id)
+async def _find(store: FullStore, who: int | Identity) -> Person | None:
+    person_id = who if isinstance(who, int) else await store.persons.of(who)
+    return None if person_id is None else await store.persons.find(person_id)
+
+
+async def _show(store: FullStore, who: int | Identity, *, as_json: bool) -> int:
+    person = await _find(store, who)
     if person is None:
-        return _unknown(person_id)
-    items, facts = await store.derived.known(person_id, now_ms=now_ms())
+        return _unknown(who)
+    items, facts = await store.derived.known(person.id, now_ms=now_ms())
     known = [
         {"kind": item.kind, "text": item.text, "pinned": item.pinned, "sources": list(map(str, item.source_ids))}
         for item in items
@@ -91,10 +101,10 @@ async def _show(store: FullStore, person_id: int, *, as_json: bool) -> int:
     return OK
 
 
-async def _export(store: FullStore, person_id: int) -> int:
-    person = await store.persons.find(person_id)
+async def _export(store: FullStore, who: int | Identity) -> int:
+    person = await _find(store, who)
     if person is None:
-        return _unknown(person_id)
+        return _unknown(who)
     async with aclosing(export(store.persons, person)) as pieces:
         async for piece in pieces:
             sys.stdout.write(piece.decode())
@@ -102,13 +112,13 @@ async def _export(store: FullStore, person_id: int) -> int:
     return OK
 
 
-async def _erase(configuration: Configuration, person_id: int, *, as_json: bool) -> int:
+async def _erase(configuration: Configuration, who: int | Identity, *, as_json: bool) -> int:
     try:
-        receipt = await _erased(configuration, person_id)
+        receipt = await _erased(configuration, who)
     except (MemoryFault, StoreBusy) as fault:
         return _say(str(fault), FAILED)
     if receipt is None:
-        return _unknown(person_id)
+        return _unknown(who)
     if as_json:
         print(_json(msgspec.to_builtins(receipt)))
         return OK
@@ -119,15 +129,16 @@ async def _erase(configuration: Configuration, person_id: int, *, as_json: bool)
     return OK
 
 
-async def _erased(configuration: Configuration, person_id: int) -> Receipt | None:
-    """Let the gateway do it that runs on the same file; if none does, do it here."""
+async def _erased(configuration: Configuration, who: int | Identity) -> Receipt | None:
+    """Let the gateway do it that runs on the same file; if none does, do it here, and log it as that would."""
     path = sqlite_path(configuration.settings.storage)
     if path is not None:
         try:
-            return await ask(path, person_id)
+            return await ask(path, who)
         except (OSError, ValueError, KeyError):
             pass  # none runs: else the store's lock will say that one does
-    return await erase_alone(configuration, person_id)
+    logs.configure(configuration.settings.server.log_level, secrets=secrets_of(configuration.settings))
+    return await erase_alone(configuration, who)
 
 
 def _told(person: Person) -> dict[str, Any]:
@@ -140,24 +151,41 @@ def _told(person: Person) -> dict[str, Any]:
 
 
 def _line(person: Person) -> str:
-    accounts = ", ".join(f"{one.kind}:{one.tenant}:{one.account}" for one in person.identities)
+    accounts = ", ".join(map(_account, person.identities))
     return f"{person.id}  {'erased' if person.erased_ms is not None else accounts}"
+
+
+def _account(one: Identity) -> str:
+    return f"{one.kind}:{one.tenant}:{one.account}"
 
 
 def _day(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000, UTC).date().isoformat()
 
 
-def _person_id(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 19 else None
+def _named(text: str | None) -> int | Identity | None:
+    """Return the person's number, or the account."""
+    if text is not None and text.isascii() and text.isdigit() and len(text) < 19:
+        return int(text)
+    kind, tenant, account, *_ = *(text or "").split(":", 2), "", ""
+    try:
+        encode_part(kind), encode_part(account)
+    except InvalidKey:
+        return None
+    return Identity(kind=kind, tenant=tenant, account=account)
 
 
 def _json(value: object) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
-def _unknown(person_id: int) -> int:
-    return _say(f"person {person_id}: there is none of this number; `people list` tells who there is", FAILED)
+def _unknown(who: int | Identity) -> int:
+    told = (
+        f"person {who}: there is none of this number"
+        if isinstance(who, int)
+        else f"{_account(who)}: nobody is known by it"
+    )
+    return _say(f"{told}; `people list` tells who there is", FAILED)
 
 
 def _say(reason: str, code: int) -> int:

@@ -8,18 +8,22 @@ import asyncio
 import io
 import json
 import re
+import signal
+import sys
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, redirect_stderr, redirect_stdout
+from contextlib import asynccontextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 
 from gateway.__main__ import main
 from tests.residues import in_postgres, in_redis, in_sqlite, left_of
+from tests.scenarios.kill_at import armed
 from tests.scenarios.remembered import Change, condensed, learned, notes_of
 from tests.scenarios.stage import Held, Stage, echo, stage
-from tests.scenarios.world import SECRET, Gateway
+from tests.scenarios.world import ROOT, SECRET, Gateway, gateway
 
 BODY = """
 agents:
@@ -130,7 +134,9 @@ async def test_nothing_is_left_of_a_person_anywhere(tmp_path: Path, storage: str
         assert "redis" not in storage or left_of(WORDS, in_redis(storage.partition("redis: ")[2]))
         assert [("summaries",)] == there.rows("SELECT 'summaries' FROM summaries LIMIT 1")
 
-        receipt = await told(there.gateway, "erase", me)
+        code, out, err = await people(there.gateway, "erase", me, "--json")
+        assert 0 == code, err
+        receipt = json.loads(out)
 
         assert [] == residues(there, storage)
         assert me == receipt["person"]
@@ -140,10 +146,11 @@ async def test_nothing_is_left_of_a_person_anywhere(tmp_path: Path, storage: str
         assert not any((await told(there.gateway, "erase", me))["erased"].values())
         again = await there.hook().turn(turns[0])
         assert ("answered", "") == (again["status"], again["reply"]["text"])
-        if storage.startswith(
-            "sqlite"
-        ):  # the command asked the gateway; elsewhere it does the work, and prints what it did
-            await there.gateway.logged("person erased", me)
+        # On a file the command has asked the gateway; elsewhere it did the work itself, and logs it alike.
+        log = there.gateway.log if storage.startswith("sqlite") else err.splitlines()
+        (audit,) = [json.loads(line) for line in log if "person erased" in line][:1]
+        assert receipt == {name: audit[name] for name in ("person", "erased")}
+        assert ("info", "gateway.admin.people") == (audit["level"], audit["logger"])
 
         heard = await there.hook().say("and you?", sender="other", name="Otto", conversation="g1", chat_type="group")
         assert "re: [Otto]: and you?" == heard["reply"]["text"]
@@ -230,9 +237,11 @@ async def test_a_person_is_erased_without_a_gateway_too(tmp_path: Path) -> None:
         assert (1, "") == (await people(there.gateway, "show", "404"))[:2]
         assert (1, "") == (await people(there.gateway, "export", "404"))[:2]
         assert (2, "") == (await people(there.gateway, "erase", "me"))[:2]
-        assert (2, "", "people show: name a PERSON by number, as `people list` tells it\n") == (
-            await people(there.gateway, "show")
-        )
+        assert (
+            2,
+            "",
+            "people show: name a PERSON by number or as KIND:TENANT:ACCOUNT, as `people list` tells them\n",
+        ) == (await people(there.gateway, "show"))
         code, text, _ = await people(there.gateway, "erase", me)
 
         assert (0, f"person {me} is erased") == (code, text.splitlines()[0])
@@ -241,9 +250,17 @@ async def test_a_person_is_erased_without_a_gateway_too(tmp_path: Path) -> None:
 
     document = json.loads(out)
     assert [{"kind": "webhook", "tenant": "hook", "account": ME}] == document["identities"]
-    assert {"Quittengelee", "琥珀色河马", "Seegurke🥒", "翡翠长颈鹿", "Glühwürmchen", "孔雀蓝的雨伞", ME, NAME} <= set(
-        left_of(WORDS, out.encode())
-    )
+    assert {
+        "Quittengelee",
+        "琥珀色河马",
+        "Seegurke🥒",
+        "翡翠长颈鹿",
+        "Glühwürmchen",
+        "孔雀蓝的雨伞",
+        "水晶刺猬",
+        ME,
+        NAME,
+    } <= set(left_of(WORDS, out.encode()))
     ids = {row["id"] for row in document["messages"]}
     assert {"user", "assistant"} == {row["role"] for row in document["messages"]}
     derived = [*document["profile"], *document["facts"]]
@@ -251,6 +268,72 @@ async def test_a_person_is_erased_without_a_gateway_too(tmp_path: Path) -> None:
     assert {source for row in derived for source in row["sources"]} <= ids
     assert document["summaries"]
     assert {"Otto", "other"} & {row["name"] for row in document["messages"]} == set()
+
+
+async def test_who_never_asked_is_shown_exported_and_erased_by_account(tmp_path: Path, storage: str) -> None:
+    """Also who spoke only where the bot does not listen: nobody is known by that account, and the words wait in the queue."""
+    words = ("Pfefferminztee", "水晶刺猬", "Stachelbeere", "Lauscher:7", "Stummer-8")
+    async with world(tmp_path, storage) as there:
+        hook = there.hook()
+        for number, (room, sender) in enumerate((("quiet", words[3]), ("deaf", words[4]))):
+            text = "only Pfefferminztee 水晶刺猬" if number == 0 else "Stachelbeere"
+            await hook.say(text, sender=sender, conversation=room, chat_type="group")
+        accounts = [f"webhook:hook:{sender}" for sender in words[3:]]
+        there.sql("DELETE FROM inbox_events WHERE state = 'observed'")  # its time in the queue is over
+        assert [0, 1] == [(await people(there.gateway, "show", account))[0] for account in accounts]
+        code, out, _ = await people(there.gateway, "export", accounts[0])
+        assert (0, ["only Pfefferminztee 水晶刺猬"]) == (code, [row["text"] for row in json.loads(out)["observed"]])
+        assert 1 == (await people(there.gateway, "export", accounts[1]))[0]
+        assert 2 == (await people(there.gateway, "erase", "webhook:hook:"))[0]
+
+        receipts = [await told(there.gateway, "erase", account) for account in accounts]
+
+        where = in_sqlite(there.database) if storage.startswith("sqlite") else in_postgres(storage.partition("\n")[0])
+        assert [] == left_of(words, where + "\n".join(there.gateway.log).encode())
+        assert [1, 0] == [receipt["erased"]["observed"] for receipt in receipts]
+        assert 1 == receipts[1]["erased"]["inbox_events"]
+        assert 1 == (await people(there.gateway, "show", accounts[0]))[0]
+
+
+ERASING = (
+    ("queues.erase", "after"),
+    ("persons.begin", "after"),
+    ("persons.erase", "after"),
+    ("persons.unlink", "before"),
+)
+
+
+async def test_a_kill_at_any_step_is_made_good_by_the_next_start(tmp_path: Path) -> None:
+    """Each process goes on with the erasure that the one before broke off, and is killed one step later; nobody asks again."""
+    storage = f"sqlite:///{tmp_path / 'clew.db'}"
+    async with stage(tmp_path, BODY, storage=storage, script=echo, module="tests.scenarios.kill_at") as there:
+        there.model.notes = lambda prompt: notes_of(NOTES, prompt)
+        there.model.summary = condensed
+        await live(there, storage)
+        await learned(storage)
+        me = await person(there.gateway)
+        door = json.loads((tmp_path / "clew.db.door").read_text())
+        await armed(there.gateway, "persons.ask", "after")
+        with suppress(aiohttp.ClientError):
+            await there.session.post(
+                f"{door['url']}/people/{me}/erase", headers={"authorization": f"Bearer {door['token']}"}
+            )
+        await there.gateway.dead()
+        assert {*WORDS} - {"Mitternachtsblau"} == {*residues(there, storage)}
+        for step in ERASING:
+            dying = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "tests.scenarios.kill_at", str(there.gateway.config), *step, cwd=ROOT,
+                env=there.gateway.environ, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
+            )  # fmt: skip
+            async with asyncio.timeout(60):
+                assert -signal.SIGKILL == await dying.wait()
+            assert residues(there, storage)
+        async with gateway(there.gateway.config) as last:
+            await last.logged("person erased", me)
+
+            there.gateway.log += last.log
+            assert [] == residues(there, storage)
+            assert not any((await told(last, "erase", me))["erased"].values())
 
 
 async def test_where_nothing_is_stored_the_command_says_so(tmp_path: Path) -> None:

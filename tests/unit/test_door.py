@@ -13,13 +13,14 @@ import pytest
 from gateway.admin.door import ask, door
 from gateway.admin.people import Receipt
 from gateway.errors import StoreBusy
+from memory.base import Identity
 from memory.errors import StoreUnavailable
 
-Erase = Callable[[int], Awaitable[Receipt | None]]
+Erase = Callable[[int | Identity], Awaitable[Receipt | None]]
 
 
 def erasing(answer: Receipt | Exception | None) -> Erase:
-    async def erase(person_id: int) -> Receipt | None:
+    async def erase(who: int | Identity) -> Receipt | None:
         if isinstance(answer, Exception):
             raise answer
         return answer
@@ -36,6 +37,21 @@ async def test_what_is_asked_is_done_and_answered(tmp_path: Path) -> None:
 
     with pytest.raises(OSError, match="No such file"):
         await ask(path, 7)
+
+
+async def test_an_account_is_asked_for_as_it_is(tmp_path: Path) -> None:
+    """Whatever stands in it."""
+    asked: list[int | Identity] = []
+    account = Identity(kind="webhook", tenant="hook", account="Zwölf:ender/👩‍👩‍👧?\x01")
+
+    async def erase(who: int | Identity) -> Receipt | None:
+        asked.append(who)
+        return None
+
+    async with door(tmp_path / "clew.db", erase):
+        assert await ask(tmp_path / "clew.db", account) is None
+
+    assert [account] == asked
 
 
 async def test_a_person_that_does_not_exist(tmp_path: Path) -> None:
