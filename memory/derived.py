@@ -97,6 +97,7 @@ class Covered(msgspec.Struct, frozen=True, kw_only=True):
     is gone, so that the next one is made from an older one, or from the messages alone."""
 
     summary: Summary | None
+    sound: bool = True  # what the summary newly covers is stored as its digest says (`memory/coverage.py`), all of it
     turns: int  # of the session after what the summary covers, at most `LIMIT_TURNS`
     tokens: int  # of those turns
 
@@ -151,6 +152,10 @@ class Derived(Protocol):
         ...
 
     async def covered(self, scope_id: int, session_id: str) -> Covered: ...
+
+    async def drop_summary(self, scope_id: int, id_: int) -> None:
+        """Delete a summary; the one it was made from is the newest again."""
+        ...
 
     async def stretch(self, scope_id: int, session_id: str, *, after_id: int, limit: int) -> tuple[Message, ...]:
         """Return up to `limit` messages of the session after `after_id`, oldest first, withheld ones as if deleted, these with

@@ -6,7 +6,6 @@ changes nothing (F2, smart-second-brain#435). A backlog larger than one question
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import re
 from collections.abc import Callable, Sequence
@@ -15,6 +14,7 @@ from typing import Final
 import msgspec
 
 from memory.base import Message, Summary
+from memory.coverage import MOST, coverage
 from memory.derived import Derived
 from memory.errors import ModelFailed
 from memory.ids import Ids
@@ -25,7 +25,7 @@ from memory.tokens import estimate
 
 logger = logging.getLogger(__name__)
 
-STRETCH: Final = 200  # messages read for one question
+STRETCH: Final = MOST  # messages read for one question
 QUESTION_TOKENS: Final = 6_000  # of the messages in one question, by the estimate
 _MESSAGE_CHARS: Final = 3_000
 _ROUNDS: Final = 20  # questions after one reply; what is left waits for the next
@@ -90,6 +90,10 @@ async def summarise(
     stored = 0
     while stored < _ROUNDS:
         covered = await derived.covered(scope_id, session_id)
+        if covered.summary is not None and not covered.sound:
+            logger.error("a summary does not cover what it says: made anew", extra={"scope": scope_id})
+            await derived.drop_summary(scope_id, covered.summary.id)
+            continue
         if not _due(covered.turns, covered.tokens, rules, begun=stored > 0):
             return stored
         after_id = covered.summary.last_id if covered.summary else 0
@@ -105,7 +109,7 @@ async def summarise(
             text=text,
             first_id=covered.summary.first_id if covered.summary else part[0].id,
             last_id=part[-1].id,
-            digest=coverage(covered.summary, part),
+            digest=coverage(covered.summary.digest if covered.summary else "", entered(part)),
             tokens=estimate(text),
             created_ms=clock(),
         )
@@ -161,10 +165,10 @@ def chunk(rows: Sequence[Message], *, turns_after: int, keep: int) -> tuple[Mess
     return tuple(rows[:end])
 
 
-def coverage(summary: Summary | None, part: Sequence[Message]) -> str:
-    """Return the hash of all that a summary covers: of the one before it, and of the ids and versions that were added."""
-    told = [summary.digest if summary else "", [[row.id, row.version] for row in part]]
-    return hashlib.sha256(msgspec.json.encode(told)).hexdigest()
+def entered(part: Sequence[Message]) -> list[tuple[int, int]]:
+    """Return (id, version) of those messages that enter a question. Pure."""
+    told = _told(part)
+    return [(row.id, row.version) for row in part if row.turn_id in told and row.deleted_ms is None]
 
 
 def question(summary: Summary | None, part: Sequence[Message], rules: Summarising) -> tuple[str, str]:

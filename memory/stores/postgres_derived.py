@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from memory.base import Fact, Ledger, Message, Owner, ProfileItem, Summary
+from memory.coverage import coverage
 from memory.derived import LIMIT_TURNS, Covered, Due, Fragment, Learned, Material, Shown, live_ids, said_by
 from memory.forgetting import wordless
 from memory.ids import Ids
@@ -23,6 +24,7 @@ _FACTS = msgspec.json.Decoder(tuple[Fact, ...])
 _ITEMS = msgspec.json.Decoder(tuple[ProfileItem, ...])
 _SUMMARIES = msgspec.json.Decoder(tuple[Summary, ...])
 _SUMMARY = msgspec.json.Decoder(Summary)
+_TOLD = msgspec.json.Decoder(list[tuple[int, int]])
 
 _encode = msgspec.json.Encoder().encode
 
@@ -161,11 +163,15 @@ class PostgresDerived:
             await add_fragment(transaction, fragment, where | {"person_id": person_id, "namespace": item.namespace})
 
     async def covered(self, scope_id: int, session_id: str) -> Covered:
-        ((summary, turns, tokens),) = await self._database.fetch(
+        ((summary, before, told, turns, tokens),) = await self._database.fetch(
             sql.COVERED, {"scope_id": scope_id, "session_id": session_id}
         )
         newest = None if summary is None else _SUMMARY.decode(summary)
-        return Covered(summary=newest, turns=min(turns, LIMIT_TURNS), tokens=tokens)
+        is_sound = newest is None or newest.digest == coverage(before or "", () if told is None else _TOLD.decode(told))
+        return Covered(summary=newest, sound=is_sound, turns=min(turns, LIMIT_TURNS), tokens=tokens)
+
+    async def drop_summary(self, scope_id: int, id_: int) -> None:
+        await self._database.fetch(sql.DROP_SUMMARY, {"scope_id": scope_id, "id": id_})
 
     async def stretch(self, scope_id: int, session_id: str, *, after_id: int, limit: int) -> tuple[Message, ...]:
         values = {"scope_id": scope_id, "session_id": session_id, "after_id": after_id, "limit": limit}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memory.base import Fact, ProfileItem, Summary
+from memory.coverage import MOST
 from memory.derived import LIMIT_TURNS
 from memory.stores.postgres_owner import OWNER
 from memory.stores.postgres_statement import statement
@@ -145,11 +146,23 @@ FORGET_SOURCES = statement(f"""WITH touched AS (
 
 # --- summaries ---
 
+_THERE = """{m}.deleted_ms IS NULL
+  AND NOT EXISTS (SELECT FROM withheld w WHERE w.scope_id = {m}.scope_id AND w.id = {m}.id)"""
 COVERED = statement(f"""WITH newest AS (SELECT s.* FROM summaries s
-  WHERE s.scope_id = %(scope_id)s AND s.session_id = %(session_id)s ORDER BY s.id DESC LIMIT 1)
-SELECT (SELECT to_json(newest) FROM newest), count(DISTINCT m.turn_id), coalesce(sum(m.tokens), 0)::bigint FROM (
+  WHERE s.scope_id = %(scope_id)s AND s.session_id = %(session_id)s ORDER BY s.id DESC LIMIT 1
+), earlier AS (SELECT s.digest, s.last_id FROM summaries s JOIN newest ON s.id < newest.id
+  WHERE s.scope_id = %(scope_id)s AND s.session_id = %(session_id)s ORDER BY s.id DESC LIMIT 1
+), told AS (SELECT m.id, m.version FROM newest JOIN messages m ON m.id <= newest.last_id
+  WHERE m.scope_id = %(scope_id)s AND m.session_id = %(session_id)s AND m.id > coalesce((SELECT last_id FROM earlier), 0)
+    AND {_THERE.format(m="m")} AND EXISTS (SELECT FROM messages q WHERE q.scope_id = m.scope_id AND q.turn_id = m.turn_id
+      AND q.role = 'user' AND {_THERE.format(m="q")})
+  ORDER BY m.id LIMIT {MOST + 1})
+SELECT (SELECT to_json(newest) FROM newest), (SELECT digest FROM earlier),
+  (SELECT json_agg(json_build_array(told.id, told.version) ORDER BY told.id) FROM told),
+  count(DISTINCT m.turn_id), coalesce(sum(m.tokens), 0)::bigint FROM (
   SELECT turn_id, tokens FROM messages WHERE scope_id = %(scope_id)s AND session_id = %(session_id)s
     AND id > coalesce((SELECT last_id FROM newest), 0) AND deleted_ms IS NULL ORDER BY id LIMIT {2 * LIMIT_TURNS}) m""")
+DROP_SUMMARY = statement("DELETE FROM summaries WHERE scope_id = %(scope_id)s AND id = %(id)s")
 STRETCH = statement(f"""SELECT json_agg(w.row ORDER BY w.id DESC) FROM (SELECT {MESSAGE} AS row, m.id FROM messages m
   WHERE m.scope_id = %(scope_id)s AND m.id > %(after_id)s AND m.session_id = %(session_id)s ORDER BY m.id LIMIT %(limit)s) w""")
 HOLDS = statement("""SELECT (SELECT max(s.id) FROM summaries s WHERE s.scope_id = %(scope_id)s

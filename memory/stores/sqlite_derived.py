@@ -13,6 +13,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from memory.base import Corpus, Fact, Hit, Ledger, Load, Message, Owner, ProfileItem, Summary
+from memory.coverage import MOST, coverage
 from memory.derived import LIMIT_TURNS, Covered, Due, Fragment, Learned, Material, Shown, live_ids, said_by
 from memory.forgetting import wordless
 from memory.ids import Ids
@@ -281,7 +282,15 @@ def _take_along(db: sqlite3.Connection, scope_id: int, id_: int) -> None:
 
 # --- summaries ---
 
-_NEWEST = f"SELECT {SUMMARIES.select} FROM summaries WHERE scope_id = ? AND session_id = ? ORDER BY id DESC LIMIT 1"
+_NEWEST = f"SELECT {SUMMARIES.select} FROM summaries WHERE scope_id = ? AND session_id = ? ORDER BY id DESC LIMIT 2"
+_THERE = (
+    """{m}.deleted_ms IS NULL AND NOT EXISTS (SELECT 1 FROM withheld WHERE scope_id = {m}.scope_id AND id = {m}.id)"""
+)
+_TOLD = f"""SELECT m.id, m.version FROM messages AS m
+  WHERE m.scope_id = ? AND m.id > ? AND m.id <= ? AND m.session_id = ? AND {_THERE.format(m="m")}
+    AND EXISTS (SELECT 1 FROM messages AS q INDEXED BY messages_turn WHERE q.scope_id = m.scope_id AND q.turn_id = m.turn_id
+      AND q.role = 'user' AND {_THERE.format(m="q")})
+  ORDER BY m.id LIMIT {MOST + 1}"""
 _UNCOVERED = f"""SELECT count(DISTINCT turn_id), coalesce(sum(tokens), 0) FROM (
   SELECT turn_id, tokens FROM messages WHERE scope_id = ? AND id > ? AND session_id = ? AND deleted_ms IS NULL
   ORDER BY id LIMIT {2 * LIMIT_TURNS})"""
@@ -293,15 +302,23 @@ _HOLDS = "SELECT 1 FROM learners WHERE scope_id = ? AND owner = ? AND until_ms >
 
 def covered(db: sqlite3.Connection, scope_id: int, session_id: str) -> Covered:
     """Do what `Derived.covered` promises."""
-    summary = _newest(db, scope_id, session_id)
-    after_id = summary.last_id if summary else 0
+    newest, earlier = _newest(db, scope_id, session_id)
+    after_id = newest.last_id if newest else 0
     turns, tokens = db.execute(_UNCOVERED, (scope_id, after_id, session_id)).fetchone()
-    return Covered(summary=summary, turns=min(turns, LIMIT_TURNS), tokens=tokens)
+    sound = newest is None or newest.digest == _coverage(db, newest, earlier)
+    return Covered(summary=newest, sound=sound, turns=min(turns, LIMIT_TURNS), tokens=tokens)
 
 
-def _newest(db: sqlite3.Connection, scope_id: int, session_id: str) -> Summary | None:
-    found = SUMMARIES.structs(db.execute(_NEWEST, (scope_id, session_id)))
-    return found[0] if found else None
+def _newest(db: sqlite3.Connection, scope_id: int, session_id: str) -> tuple[Summary | None, Summary | None]:
+    """Return the session's newest summary, and the one before it."""
+    newest, earlier, *_ = (*SUMMARIES.structs(db.execute(_NEWEST, (scope_id, session_id))), None, None)
+    return newest, earlier
+
+
+def _coverage(db: sqlite3.Connection, newest: Summary, earlier: Summary | None) -> str:
+    """Return the digest that the newest summary should have."""
+    span = (newest.scope_id, earlier.last_id if earlier else 0, newest.last_id, newest.session_id)
+    return coverage(earlier.digest if earlier else "", db.execute(_TOLD, span))
 
 
 def put_summary(
@@ -314,7 +331,7 @@ def put_summary(
     now_ms: int,
 ) -> bool:
     """Do what `Derived.put_summary` promises; the caller commits."""
-    newest = _newest(db, summary.scope_id, summary.session_id)
+    newest, _ = _newest(db, summary.scope_id, summary.session_id)
     if (newest and newest.id) != replaces or db.execute(_HOLDS, (summary.scope_id, owner, now_ms)).fetchone() is None:
         return False
     if any(_is_another(db, summary.scope_id, id_, version) for id_, version in versions):
@@ -444,6 +461,9 @@ class SqliteDerived:
 
     async def covered(self, scope_id: int, session_id: str) -> Covered:
         return await self._read(lambda db: covered(db, scope_id, session_id))
+
+    async def drop_summary(self, scope_id: int, id_: int) -> None:
+        await self._write(lambda db: db.execute("DELETE FROM summaries WHERE scope_id = ? AND id = ?", (scope_id, id_)))
 
     async def stretch(self, scope_id: int, session_id: str, *, after_id: int, limit: int) -> tuple[Message, ...]:
         of = (scope_id, after_id, session_id, limit)

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from memory.base import Corpus, Frame, Identity, LedgerEntry, Message
+from memory.coverage import coverage
 from memory.derived import Covered, Fragment, FullStore, Learned
 from tests.contracts.store import (
     HOUR,
@@ -407,6 +408,32 @@ class SummaryContract:
         covered = await store.derived.covered(scope.id, "s-1")
 
         assert (made, 1) == (covered.summary, covered.turns)
+
+    async def test_a_summary_is_sound_while_it_covers_what_it_says(self, store: FullStore) -> None:
+        """Window and summary provably cover every message: its digest is of what is stored, with nothing left out between."""
+        scope = await opened(store)
+        turns = [await answered(store, scope.id, n) for n in range(1, 6)]
+        await store.delete(scope.id, "m2", by=key(), now_ms=NOW)
+        first = coverage("", [(row.id, row.version) for row in turns[0]])
+        second = coverage(first, [(row.id, row.version) for row in (*turns[2], *turns[3])])
+        newest = [
+            (turns[1][-1], first),  # the second turn is deleted, its reply with it
+            (turns[3][-1], second),
+            (turns[4][-1], coverage(second, [])),  # a turn more than it tells
+            (turns[4][0], coverage(second, [(turns[4][0].id, 2)])),  # another version
+        ]
+
+        sound = []
+        for id_, (last, digest) in enumerate(newest, 31):
+            await store.put_summary(summary(id_, scope.id, last_id=last.id, digest=digest))
+            sound.append((await store.derived.covered(scope.id, "s-1")).sound)
+            if not sound[-1]:
+                await store.derived.drop_summary(scope.id, id_)
+
+        assert [True, True, False, False] == sound
+        left = await store.derived.covered(scope.id, "s-1")
+        assert left.summary is not None
+        assert (32, True, 1) == (left.summary.id, left.sound, left.turns)
 
     async def test_a_stretch_is_read_in_order(self, store: FullStore) -> None:
         scope = await opened(store)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.base import Message, Summary
+from memory.coverage import coverage
 from memory.derived import Covered
 from memory.errors import ModelFailed
 from memory.ids import Ids
@@ -20,7 +21,7 @@ from memory.summary import (
     Summarising,
     accepted,
     chunk,
-    coverage,
+    entered,
     question,
     summarise,
 )
@@ -60,7 +61,13 @@ class Talk:
         after = newest.last_id if newest else 0
         left = [one for one in self.messages if one.id > after and one.deleted_ms is None]
         turns = len({one.turn_id for one in left})
-        return Covered(summary=newest, turns=turns, tokens=sum(one.tokens for one in left))
+        earlier = self.summaries[-2] if len(self.summaries) > 1 else None
+        told = [one for one in self.messages if (earlier.last_id if earlier else 0) < one.id <= after]
+        sound = newest is None or newest.digest == coverage(earlier.digest if earlier else "", entered(told))
+        return Covered(summary=newest, sound=sound, turns=turns, tokens=sum(one.tokens for one in left))
+
+    async def drop_summary(self, scope_id: int, id_: int) -> None:
+        self.summaries = [one for one in self.summaries if one.id != id_]
 
     async def stretch(self, scope_id: int, session_id: str, *, after_id: int, limit: int) -> tuple[Message, ...]:
         return tuple([one for one in self.messages if one.id > after_id][:limit])
@@ -91,7 +98,7 @@ class Condenser:
 
 
 async def made(talk: Talk, model: Condenser, rules: Summarising | None = None) -> int:
-    ids = Ids(1, lambda: NOW)
+    ids = Ids(1, lambda: NOW + len(talk.summaries))
     return await summarise(talk, 1, "s-1", rules or Summarising(), model, ids=ids, owner="me", clock=lambda: NOW)  # type: ignore[arg-type]
 
 
@@ -122,7 +129,7 @@ class TestDue:
         assert "<summary>First 摘要.</summary>" in model.asked[1][1]
         told = [f"words {n}<" in model.asked[1][1] for n in range(1, 29)]
         assert [10 < n <= 20 for n in range(1, 29)] == told
-        assert coverage(first, rows(5, first=6)) == second.digest != first.digest
+        assert coverage(first.digest, entered(rows(5, first=6))) == second.digest != first.digest
 
     async def test_many_tokens_make_one_due_earlier(self) -> None:
         model = Condenser("A summary.")
@@ -348,14 +355,25 @@ def test_a_long_one_ends_with_a_sentence() -> None:
 
 def test_coverage_tells_every_id_and_version_and_what_was_before() -> None:
     part = rows(2)
-    summary = Summary(
-        id=1, scope_id=1, session_id="s-1", text="x", first_id=1, last_id=2, digest="d", tokens=1, created_ms=NOW
-    )
 
     told = [
-        coverage(None, part), coverage(None, part[:-1]), coverage(None, [*part[:-1], row(4, version=2)]),
-        coverage(summary, part), coverage(None, [*part[:-1], row(5)]),
-    ]  # fmt: skip
+        coverage("", entered(some))
+        for some in (part, part[:-1], [*part[:-1], row(4, version=2)], [*part, row(5)], rows(2, first=2))
+    ]
 
-    assert 5 == len(set(told))
-    assert told[0] == coverage(None, list(part))
+    assert 6 == len({*told, coverage("d", entered(part))})
+    assert told[0] == coverage("", entered([*part, gone(row(5)), row(6)])), "nothing is told of a question that is gone"
+
+
+async def test_a_summary_that_does_not_cover_what_it_says_is_made_again() -> None:
+    """A message that slipped in, or that changed behind the summary's back: it goes, and what it was made from stays."""
+    talk, model = Talk(rows(9)), Condenser("First.", "Second.", "Third.")
+    await made(talk, model)
+    talk.messages += rows(5, first=10)
+    await made(talk, model)
+    talk.messages[15] = row(16, version=7)
+
+    assert 1 == await made(talk, model)
+    assert [(1, 10, "First."), (1, 20, "Third.")] == [(one.first_id, one.last_id, one.text) for one in talk.summaries]
+    assert "<summary>First.</summary>" in model.asked[-1][1]
+    assert 0 == await made(talk, model), "and holds from then on"
