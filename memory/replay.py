@@ -207,9 +207,17 @@ async def _recalled(store: FullStore, ledger: Ledger, owner: Owner) -> tuple[Mes
             scope_id, id_ = entry.ids
             there = msgspec.structs.replace(owner, scope_id=scope_id)
             found = await store.messages_by_id(there, [(id_, entry.version)])
-            rows += [row for row in found if row.deleted_ms is None]
+            rows += [row for row in found if row.deleted_ms is None and await _is_asked(store, there, row)]
     theirs = {id_ for id_ in {row.person_id for row in rows} if await _living(store, id_) == owner.person_id}
     return tuple(row for row in rows if row.person_id in theirs)
+
+
+async def _is_asked(store: FullStore, there: Owner, row: Message) -> bool:
+    """Say whether something is left of what a reply answers: it usually repeats what was deleted."""
+    if row.role == "user":
+        return True
+    turn = await store.turn_messages(there, row.turn_id)
+    return any(one.role == "user" and one.deleted_ms is None for one in turn)
 
 
 async def _living(store: FullStore, person_id: int | None) -> int | None:
