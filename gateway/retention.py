@@ -59,7 +59,8 @@ class Retention:
                 return
 
     async def clean(self, *, now_ms: int) -> dict[str, int]:
-        """Delete all that is older than its days at `now_ms`; return how many rows of each kind."""
+        """Delete all that is older than its days at `now_ms`, bytes and all; return how many rows of each kind. The bytes of what
+        people deleted and had forgotten since the last time go too."""
         settings = self._settings()
         queue_ms, ledger_ms, dedupe_ms = (
             now_ms - int(days * DAY_MS) for days in (settings.queue_days, settings.ledger_days, settings.dedupe_days)
@@ -69,6 +70,7 @@ class Retention:
             deleted["queue"] += rows
         while rows := await self._store.purge_ledgers(before_ms=ledger_ms, limit=BATCH):
             deleted["ledger"] += rows
+        await self._store.wipe()
         for kind, count in deleted.items():
             self._metrics.deleted(kind, count)
         if any(deleted.values()):

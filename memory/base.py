@@ -565,6 +565,11 @@ class Store(Protocol):
         """Delete up to `limit` ledgers older than `before_ms`; return how many. Called again until 0 (retention)."""
         ...
 
+    async def wipe(self) -> None:
+        """Let no bytes stand anywhere of what was deleted or emptied so far, where the database itself leaves some. Waits for the
+        disk; for the retention job, as what people delete must not wait for a busy log to come round."""
+        ...
+
     async def put_revision(self, revision: str, document: str, *, now_ms: int) -> None:
         """Keep a settings revision (JSON without secrets) so that a turn can be replayed as it was. Idempotent."""
         ...

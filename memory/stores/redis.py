@@ -122,6 +122,7 @@ class RedisCache:
         self.ledger = store.ledger
         self.person = store.person
         self.purge_ledgers = store.purge_ledgers
+        self.wipe = store.wipe
         self.put_revision = store.put_revision
         self.revision = store.revision
         self.choose_agent = store.choose_agent

@@ -84,7 +84,7 @@ class SqliteStore:
         self.derived = SqliteDerived(read=self._read, write=self._write, ids=ids)
         self.forgetting = sqlite_forgetting(read=self._read, write=self._write)
         self.links = sqlite_links(write=self._write)
-        self.persons = sqlite_persons(read=self._read, write=self._write, settled=self._empty_log)
+        self.persons = sqlite_persons(read=self._read, write=self._write, settled=self.wipe)
         self.vectors = SqliteVectors(read=self._read, write=self._write)
 
     async def __aenter__(self) -> SqliteStore:
@@ -126,18 +126,6 @@ class SqliteStore:
         """Do `work` on one moment of the file."""
         with self._translated:
             return _snapshot(self._db, work)
-
-    async def _empty_log(self) -> None:
-        """Write the log's pages into the file and cut it: it holds them as they were before something was erased."""
-        try:
-            async with asyncio.timeout(self._timeout_s), self._write_turn:
-                emptied = await asyncio.to_thread(sqlite_file.empty_log, self._path, timeout_s=self._timeout_s)
-        except TimeoutError:
-            emptied = False
-        if not emptied:
-            logger.warning(
-                "the write-ahead log could not be emptied; what was erased goes from it when it is next reset"
-            )
 
     async def open_scope(self, scope: Scope, *, now_ms: int, agent_change: AgentChange) -> ScopeRow:
         found = await self._read(lambda db: sqlite_scopes.find_scope(db, scope))
@@ -320,6 +308,18 @@ class SqliteStore:
         oldest = "SELECT turn_id FROM ledgers WHERE created_ms < ? ORDER BY created_ms LIMIT ?"
         purge = f"DELETE FROM ledgers WHERE turn_id IN ({oldest})"
         return await self._write(lambda db: db.execute(purge, (before_ms, limit)).rowcount)
+
+    async def wipe(self) -> None:
+        # The log holds pages as they were before something was erased.
+        try:
+            async with asyncio.timeout(self._timeout_s), self._write_turn:
+                emptied = await asyncio.to_thread(sqlite_file.empty_log, self._path, timeout_s=self._timeout_s)
+        except TimeoutError:
+            emptied = False
+        if not emptied:
+            logger.warning(
+                "the write-ahead log could not be emptied; what was erased goes from it when it is next reset"
+            )
 
     async def put_revision(self, revision: str, document: str, *, now_ms: int) -> None:
         put = "INSERT INTO revisions (revision, created_ms, document) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"

@@ -22,8 +22,8 @@ from gateway.__main__ import main
 from tests.residues import in_postgres, in_redis, in_sqlite, left_of
 from tests.scenarios.kill_at import armed
 from tests.scenarios.remembered import Change, condensed, learned, notes_of
-from tests.scenarios.stage import Held, Stage, echo, stage
-from tests.scenarios.world import ROOT, SECRET, Gateway, gateway
+from tests.scenarios.stage import Held, Stage, echo, said, stage
+from tests.scenarios.world import ROOT, SECRET, Gateway, Prompt, Refusal, gateway
 
 BODY = """
 agents:
@@ -45,7 +45,7 @@ channels:
 ME, NAME = "Zwölfender-77", "Hieronymus Löwenzahn"
 WORDS = (
     "Quittengelee", "琥珀色河马", "Seegurke🥒", "翡翠长颈鹿", "Glühwürmchen", "孔雀蓝的雨伞", "Pfefferminztee", "水晶刺猬",
-    "Stachelbeere", "Mitternachtsblau", ME, NAME,
+    "Stachelbeere", "Sternfrucht", "杨桃", "Mitternachtsblau", ME, NAME,
 )  # fmt: skip
 NOTES: dict[str, Sequence[Change]] = {
     "Quittengelee": [("set", "likes", "Quittengelee"), ("set", "city", "琥珀色河马")],
@@ -53,9 +53,14 @@ NOTES: dict[str, Sequence[Change]] = {
 }
 
 
+def refusing(prompt: Prompt) -> str | Refusal:
+    """Answer as `echo` does, but for one question, whose turn fails."""
+    return Refusal(400) if "Sternfrucht" in said(prompt) else echo(prompt)
+
+
 @asynccontextmanager
 async def world(folder: Path, storage: str) -> AsyncIterator[Stage]:
-    async with stage(folder, BODY, storage=storage, script=echo) as running:
+    async with stage(folder, BODY, storage=storage, script=refusing) as running:
         running.model.notes = lambda prompt: notes_of(NOTES, prompt)
         running.model.summary = condensed
         yield running
@@ -116,6 +121,8 @@ async def live(there: Stage, storage: str) -> list[dict[str, Any]]:
     await hook.say("good morning", sender="other", name="Otto", **group)
     await say("only Pfefferminztee 水晶刺猬 talk", conversation="quiet", chat_type="group")
     await say("nobody heard Stachelbeere", conversation="deaf", chat_type="group")
+    await say("what is Sternfrucht, 杨桃?", conversation="failing")
+    assert there.model.script is echo or turns[-1]["status"] == "failed"
     await say("/new 孔雀蓝的雨伞")
     await say("/memory")
     return turns
