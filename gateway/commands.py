@@ -1,15 +1,17 @@
 """Commands that people write in chat: how they are recognised, and who may be told what. Pure; acting is the responder's.
 
-A command is the first word of a message: `/new`, `／new`, or its Chinese name (`/新对话`). Anything else beginning with a
-slash (a path, a regular expression) is talk for the agent.
+A command is the first word of a message: `/new`, `／new`, or its Chinese name (`/新对话`; `/忘记2` needs no space). Anything else
+beginning with a slash (a path, a regular expression) is talk for the agent.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
 from config.channels.base import RoomSettings
+from gateway import forget_argument
 from gateway.notices import Language, notice
 from memory.key import ChatType
 
@@ -26,6 +28,7 @@ NAMES: dict[str, CommandName] = {
     "forget": "forget", "忘记": "forget", "忘掉": "forget",
 }  # fmt: skip
 
+_JOINED = re.compile(r"(?:忘记|忘掉)(.{1,40})")
 
 MENU: dict[CommandName, dict[Language, str]] = {
     "new": {"en": "Start a new conversation", "zh": "开始新的对话"},
@@ -56,6 +59,8 @@ def parse_command(text: str) -> Command | None:
         return None
     word, *rest = stripped[1:].split(maxsplit=1)
     name = NAMES.get(word.lower())
+    if name is None and (joined := _JOINED.fullmatch(stripped[1:])) and forget_argument.read(joined[1]):
+        return Command("forget", joined[1])
     return Command(name, *rest) if name else None
 
 

@@ -8,7 +8,7 @@ have come to say the same since, and what waits to be learned from is withheld w
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from memory.base import Fact, Message, ProfileItem
 from memory.candidates import Candidate, Source
@@ -49,6 +49,15 @@ class Knowing:
             withhold=telling(waiting, _values(items, facts)),
             now_ms=self._clock(),
         )
+
+    async def forget_slots(self, person_id: int, slots: Collection[str]) -> Forgotten:
+        """Forget all that stands in these slots, and never learn it from what waits."""
+        waiting = await self._store.forgetting.waiting(person_id)
+        if saying := await asyncio.to_thread(_saying, waiting, slots):
+            # Before it is asked what is known: what was learned of these by now is then among it, and no more comes.
+            await self._store.forgetting.forget(person_id, items=(), facts=(), withhold=saying, now_ms=self._clock())
+        found, _ = await self.known(person_id)
+        return await self.forget(person_id, [entry.rows for entry in found if entry.slot in slots])
 
     async def forget_all(self, person_id: int) -> Forgotten:
         """Forget everything that was learned of the person."""
@@ -106,6 +115,16 @@ def _refused(slot: str, value: str, person_id: int, *, emails: bool) -> str | No
 
     candidate = Candidate(op="set", slot=slot, value=value, source_id=0, by="rules")
     return weigh(candidate, {0: Source(id=0, person_id=person_id, text=value)}, speaker=person_id, emails=emails)
+
+
+def _saying(messages: Iterable[Message], slots: Collection[str]) -> list[Message]:
+    """Return the messages from which the rules would learn something of these slots."""
+    from memory.rules.extract import propose
+
+    def found(row: Message) -> set[str]:
+        return {one.slot for one in propose([Source(id=row.id, person_id=row.person_id or 0, text=row.text)])}
+
+    return [row for row in messages if not found(row).isdisjoint(slots)]
 
 
 def _place(row: ProfileItem | Fact) -> tuple[object, ...]:

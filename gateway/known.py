@@ -7,13 +7,14 @@ shown only where nobody else sees them; elsewhere there is a count.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 import msgspec
 
 from config.channels.base import RoomSettings
+from gateway import forget_argument
+from gateway.forget_argument import Called, Everything, Numbered
 from gateway.knowing import Knowing
 from gateway.live import Live
 from gateway.notices import Language, notice
@@ -27,10 +28,6 @@ NUMBERS_MS = 600_000
 """How long a listing's numbers, and the question whether really all is to be forgotten, can be answered."""
 
 SHOWN_CHARS = 200
-
-_ALL = frozenset({"all", "everything", "全部", "所有", "一切"})
-_YES = frozenset({"yes", "确定", "確定", "确认", "確認", "是", "是的"})
-_NUMBERS = re.compile(r"\d{1,3}(?:[\s,，、;；]+\d{1,3})*")
 
 
 class Known:
@@ -68,24 +65,24 @@ class Known:
             lines.append(notice("known_more", language, count=len(found) - len(here)))
         return "\n".join([*lines, *late])
 
-    async def forget(self, person_id: int, argument: str, route: Route) -> tuple[str, bool]:
+    async def forget(self, person_id: int, argument: str, route: Route, room: RoomSettings) -> tuple[str, bool]:
         """Do what stands behind `/forget` and return what to tell the person, and whether everything was forgotten."""
-        words = argument.casefold().strip(" .。!！").split()
         language, prefix = route.language, self._prefix(route)
-        if _NUMBERS.fullmatch(argument.strip()):
-            numbers = dict.fromkeys(int(number) for number in re.findall(r"\d+", argument))
-            return await self._forget_numbered(person_id, list(numbers), route), False
-        if len(words) == 1 and words[0] in _ALL:
-            return await self._ask(person_id, language, prefix), False
-        if len(words) == 2 and words[0] in _ALL and words[1] in _YES:
-            return await self._forget_all(person_id, language, prefix)
+        match forget_argument.read(argument):
+            case Numbered(numbers=numbers):
+                return await self._forget_numbered(person_id, numbers, route, room), False
+            case Called(slots=slots):
+                return await self._forget_called(person_id, slots, route, room), False
+            case Everything(confirmed=False):
+                return await self._ask(person_id, language, prefix), False
+            case Everything(confirmed=True):
+                return await self._forget_all(person_id, language, prefix)
         return notice("forget_help", language, prefix=prefix), False
 
     async def unlearn(self, person_id: int, route: Route, room: RoomSettings) -> str:
         """Forget what was learned from what the person said last, and never learn from it again."""
-        scope = await self._names.find(route.memory_scope(), agent_change=room.agent_change)
         forgotten = await self._store.forgetting.forget_turn(
-            scope.id, person_id=person_id, user=route.event.sender.user, now_ms=self._clock()
+            await self._scope_id(route, room), person_id=person_id, user=route.event.sender.user, now_ms=self._clock()
         )
         if forgotten is None:
             return notice("unlearn_nothing", route.language)
@@ -94,7 +91,7 @@ class Known:
             return f"{notice('unlearn_unknown', route.language)}\n{stays}"
         return f"{self._told(forgotten, route)}\n{stays}"
 
-    async def _forget_numbered(self, person_id: int, numbers: Sequence[int], route: Route) -> str:
+    async def _forget_numbered(self, person_id: int, numbers: Sequence[int], route: Route, room: RoomSettings) -> str:
         language, prefix = route.language, self._prefix(route)
         listing = await self._store.forgetting.listing(person_id)
         if listing is None or self._clock() - listing.listed_ms > NUMBERS_MS:
@@ -105,7 +102,13 @@ class Known:
         forgotten = await self._knowing.forget(person_id, [listing.entries[number - 1] for number in numbers])
         if not forgotten.items and not forgotten.facts:
             return notice("forget_gone", language)
-        return self._told(forgotten, route)
+        return await self._told_all(forgotten, route, room)
+
+    async def _forget_called(self, person_id: int, slots: Sequence[str], route: Route, room: RoomSettings) -> str:
+        forgotten = await self._knowing.forget_slots(person_id, slots)
+        if not forgotten.items and not forgotten.facts:
+            return notice("forget_unknown", route.language, prefix=self._prefix(route))
+        return await self._told_all(forgotten, route, room)
 
     async def _ask(self, person_id: int, language: Language, prefix: str) -> str:
         now = self._clock()
@@ -122,6 +125,16 @@ class Known:
         forgotten = await self._knowing.forget_all(person_id)
         count = len(entries(forgotten.items, forgotten.facts, {}))
         return notice("forget_all_done", language, count=count), True
+
+    async def _told_all(self, forgotten: Forgotten, route: Route, room: RoomSettings) -> str:
+        """What was forgotten; and where it was said in this conversation, that the next answers can still quote it."""
+        told, scope_id = self._told(forgotten, route), await self._scope_id(route, room)
+        if all(fact.scope_id != scope_id for fact in forgotten.facts):
+            return told
+        return f"{told}\n{notice('unlearn_stays', route.language, prefix=self._prefix(route))}"
+
+    async def _scope_id(self, route: Route, room: RoomSettings) -> int:
+        return (await self._names.find(route.memory_scope(), agent_change=room.agent_change)).id
 
     def _told(self, forgotten: Forgotten, route: Route) -> str:
         gone = entries(forgotten.items, forgotten.facts, {})

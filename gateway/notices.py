@@ -186,12 +186,14 @@ NOTICES: dict[str, dict[Language, str]] = {
         "en": (
             "/{prefix}memory lists what I know of you.\n"
             "/{prefix}forget 2 – forget number 2 of that list\n"
+            "/{prefix}forget my address – forget what I know of that kind\n"
             "/{prefix}forget all – forget all of it\n"
             "“Forget that” – forget what you said last"
         ),
         "zh": (
             "/{prefix}memory 列出我记得的关于您的内容。\n"
             "/{prefix}forget 2 – 忘掉其中第 2 条\n"
+            "/{prefix}forget 我的地址 – 忘掉这一类内容\n"
             "/{prefix}forget all – 全部忘掉\n"
             "“忘了这个” – 忘掉您刚才说的"
         ),
@@ -205,6 +207,10 @@ NOTICES: dict[str, dict[Language, str]] = {
         "zh": "没有第 {number} 条：上次的列表共 {count} 条。请发送 /{prefix}memory 查看新的列表。",
     },
     "forget_gone": {"en": "That was forgotten already.", "zh": "这一条已经忘掉了。"},
+    "forget_unknown": {
+        "en": "I know nothing of that kind of you. /{prefix}memory lists what I know.",
+        "zh": "我没有记住您的这类内容。发送 /{prefix}memory 可以查看我记得的。",
+    },
     "forgotten": {"en": "Forgotten:", "zh": "已忘掉："},
     "forgotten_count": {"en": "Forgotten: {count}.", "zh": "已忘掉 {count} 条。"},
     "forget_all_ask": {

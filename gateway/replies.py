@@ -92,7 +92,7 @@ class Commands:
             return notice("unknown_sender", route.language)
         if command.name == "unlearn":
             return await self._known.unlearn(person, route, room)
-        text, everything = await self._known.forget(person, command.argument, route)
+        text, everything = await self._known.forget(person, command.argument, route, room)
         if everything and route.event.chat_type == "private":
             await self.new(route, room)
         return text

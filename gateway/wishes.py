@@ -1,14 +1,18 @@
 """What people ask for in plain words that the gateway does itself: only where the whole message says so, in English or Chinese.
 
-"Forget that" must not depend on a model, which would say that it did. Whatever says more than this goes to the agent. Pure.
+"Forget that" and "forget my address" must not depend on a model, which would say that it did. Whatever says more than this goes
+to the agent, and so does what may be meant for it: an order, a date. Pure.
 """
 
 from __future__ import annotations
 
 import re
 
+from gateway import forget_argument
 from gateway.commands import Command, parse_command
+from gateway.forget_argument import Called
 from memory.rules.traditional import SIMPLIFIED
+from memory.slots import SLOTS
 
 _MOST_CHARS = 60
 _EDGES = " \t\n.,!?…~。，！？、～"
@@ -20,7 +24,13 @@ _FORGETS = (
     r"(?:forget(?: about)?|un-?learn|un-?remember|(?:do not|don't|dont|never) (?:remember|memori[sz]e|store|keep))"
 )
 _POLITE = r"(?:(?:please|pls|ok|okay|sorry|no|actually)[,.]? )*"
-_ENGLISH = re.compile(rf"{_POLITE}{_FORGETS} {_SAID_BEFORE}(?:,? (?:please|pls|again))?")
+_PLEASE = r"(?:,? (?:please|pls|again))?"
+_ENGLISH = re.compile(rf"{_POLITE}{_FORGETS} {_SAID_BEFORE}{_PLEASE}")
+_MINE = r"my (?:(?!(?:is|was|are|were|if|when|that)\b)\w+ ?){1,4}?"
+_ENGLISH_MINE = re.compile(
+    rf"{_POLITE}(?:(?:can|could|would) you (?:please )?)?"
+    rf"(?:{_FORGETS} (?P<what>{_MINE})|(?:delete|remove|erase) (?P<kept>{_MINE}) ?from (?:your )?memory){_PLEASE}"
+)
 
 _JUST = r"(?:刚刚|刚才|刚)"
 _THING = r"(?:话|内容|那句话?|那些话?|东西|消息)"
@@ -35,14 +45,34 @@ _CHINESE = re.compile(
 )
 
 
+_WHAT = r"我的(?P<{name}>[^我是说在有了,]{{1,8}}?)"
+_DONE = r"(?:吧|啊|哦|了|好吗|谢谢)?"
+_ASKED = r"(?:请|麻烦|拜托)?(?:你|您)?(?:帮我)?"
+_CHINESE_MINE = re.compile(
+    rf"{_ASKED}(?:(?:{_FORGET}|{_KEEP})(?:关于)?{_WHAT.format(name='what')}"
+    rf"|(?:把|将){_WHAT.format(name='kept')}(?:都|给我|给)?(?:{_FORGET}|从(?:你|您)?(?:的)?记忆[里中]?(?:删了|删掉|删除))){_DONE}"
+)
+
+
 def command_in(text: str) -> Command | None:
     """Return the command that a message is, by name or in plain words, or None."""
-    return parse_command(text) or (Command("unlearn") if _unlearns(text) else None)
+    return parse_command(text) or _wish(text)
 
 
-def _unlearns(text: str) -> bool:
+def _wish(text: str) -> Command | None:
     if len(text) > _MOST_CHARS:
-        return False
+        return None
     said = " ".join(text.casefold().replace("’", "'").split()).strip(_EDGES)
     chinese = re.sub(r"[\s，、,]", "", "".join(SIMPLIFIED.get(char, char) for char in said))
-    return bool(_ENGLISH.fullmatch(said) or _CHINESE.fullmatch(chinese))
+    if _ENGLISH.fullmatch(said) or _CHINESE.fullmatch(chinese):
+        return Command("unlearn")
+    mine = _ENGLISH_MINE.fullmatch(said) or _CHINESE_MINE.fullmatch(chinese)
+    return _forget_mine(mine["what"] or mine["kept"]) if mine else None
+
+
+def _forget_mine(what: str) -> Command | None:
+    """Only what lasts is surely not meant for the agent: who wants an order forgotten may want it called off."""
+    match forget_argument.read(what):
+        case Called(slots=slots) if all(SLOTS[slot].life != "session" for slot in slots):
+            return Command("forget", what.strip())
+    return None

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from memory.candidates import KnownValue
 from memory.rules.answers import fits
-from memory.rules.nouns import slots_named
+from memory.rules.nouns import slots_meant, slots_named
 from memory.rules.rule import Op
 from memory.rules.sentences import Sentence, comparable
 from memory.slots import SLOTS, slot_of
@@ -84,7 +84,7 @@ def changes(sentence: Sentence, *, known: Sequence[KnownValue], asked: str) -> l
 def _forgotten(sentence: Sentence) -> list[Change]:
     match = _FORGET.search(sentence.text)
     what = match and (match["what"] or match["was"])
-    return [("retract", slot, "") for slot in slots_named(what)] if what else []
+    return [("retract", slot, "") for slot in slots_meant(what)] if what else []
 
 
 def _untrue(sentence: Sentence, known: Sequence[KnownValue], asked: str) -> list[Change]:

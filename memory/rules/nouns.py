@@ -29,8 +29,17 @@ _NOUNS = (
     ("date", r"\b(?:which|what) (?:date|day)\b|\bwhen (?:would|do|are) you\b|哪天|什么时候|日期"),
     ("membership", r"\bmembership\b|会员"),
 )
+_WHOSE = (
+    ("city", r"\baddress\b|\bwhere i live\b|\bhome\b|地址|住址|住处|住哪|家在哪"),
+    ("like", r"\b(?:likes|preferences|tastes)\b|喜好|爱好|偏好"),
+    ("dislike", r"\b(?:dislikes|preferences|tastes)\b|喜好|偏好|不喜欢的"),
+    ("diet", r"\bdiet\b|饮食|忌口"),
+    ("eats", r"\bdiet\b|饮食"),
+    ("wish", r"\bwishes\b|要求"),
+)
 _SIZE = re.compile(r"\bsizes?\b|尺码|尺寸|码数|几码|多大", re.I)
 _COMPILED = tuple((slot, re.compile(pattern, re.I)) for slot, pattern in _NOUNS)
+_MINE = tuple((slot, re.compile(pattern, re.I)) for slot, pattern in _WHOSE)
 SIZES = ("shoe_size", "clothes_size")
 
 
@@ -40,3 +49,10 @@ def slots_named(text: str) -> list[str]:
     if _SIZE.search(text) and not any(slot in found for slot in SIZES):
         found.extend(SIZES)
     return found
+
+
+def slots_meant(text: str) -> list[str]:
+    """Return the slots that a text means which says what of one's own is to be forgotten: of an address only the place is
+    kept, and "preferences" are two slots."""
+    named = slots_named(text)
+    return named + [slot for slot, noun in _MINE if slot not in named and noun.search(text)]

@@ -3,7 +3,6 @@ alone, in both languages."""
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncIterator
 from typing import Any
@@ -12,7 +11,9 @@ import pytest
 import pytest_asyncio
 
 from gateway.notices import Language, notice
+from tests.scenarios.remembered import learned
 from tests.scenarios.stage import Stage, echo, said, stage
+from tests.scenarios.world import in_folder
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -48,9 +49,7 @@ class Person:
         """Say these, and wait until they are learned from."""
         for text in texts:
             await self.says(text, group=group)
-        async with asyncio.timeout(20):
-            while self.world.rows("SELECT 1 FROM ledgers WHERE due_ms IS NOT NULL"):
-                await self.says("/stop")  # any answer: time passes, and nothing is said
+        await learned(self.world.storage or in_folder(self.world.folder))
 
     async def known(self, command: str = "/memory", *, group: str = "") -> list[str]:
         """Return the numbered lines."""
@@ -116,7 +115,7 @@ async def test_one_thing_is_forgotten(
     told = await bob.says(forget)
     again = await bob.says(forget)
 
-    assert f"{notice('forgotten', language)}\n– {gone}" == told
+    assert f"{notice('forgotten', language)}\n– {gone}\n{notice('unlearn_stays', language, prefix='')}" == told
     assert notice("forget_gone", language) == again
     assert [True] == ["1." in line and word not in line for line in await bob.known(memory)]
     await bob.says("/new")
@@ -134,12 +133,41 @@ async def test_a_number_means_what_was_listed(world: Stage) -> None:
     assert ["1. likes rye", "2. likes barley"] == [line.partition(" (")[0] for line in await cat.known()]
     await cat.tells("I am allergic to nuts")  # would be number 1 now
 
-    assert "Forgotten:\n– likes rye" == await cat.says("/forget 1")
-    assert "Forgotten:\n– likes barley" == await cat.says("/forget 2")
+    await cat.says("/new")
+    assert "Forgotten:\n– likes rye" == (await cat.says("/forget 1")).partition("\nIt stands")[0]
+    assert "Forgotten:\n– likes barley" == (await cat.says("/forget no. 2")).partition("\nIt stands")[0]
     assert notice("forget_no_such", "en", number=3, count=2, prefix="") == await cat.says("/forget 3")
     assert notice("forget_help", "en", prefix="") == await cat.says("/forget")
     assert notice("forget_help", "en", prefix="") == await cat.says("/forget my tea")
     assert ["1. allergic to nuts – always minded"] == [line.partition(" (")[0] for line in await cat.known()]
+
+
+@pytest.mark.parametrize(
+    ("language", "wish", "texts", "gone"),
+    [
+        ("en", "Please forget my address.", ("I live in Oslo", "I like rye"), "lives in Oslo"),
+        ("zh", "忘掉我的地址", ("我住在上海", "我喜欢黑麦"), "所在地：上海"),
+    ],
+)
+async def test_a_thing_is_forgotten_by_what_it_is_called(
+    language: Language, wish: str, texts: tuple[str, ...], gone: str, world: Stage
+) -> None:
+    """In plain words, by code and not by a model that would only say so (B46): also what has not been learned yet. The rest
+    stays, and where nothing of the kind is known, that is said."""
+    ned = Person(world, f"ned-{language}")
+    await ned.tells(*texts)
+    world.model.prompts.clear()
+
+    told = await ned.says(wish)
+
+    assert [] == world.model.prompts
+    assert f"{notice('forgotten', language)}\n– {gone}\n{notice('unlearn_stays', language, prefix='')}" == told
+    assert notice("forget_unknown", language, prefix="") == await ned.says(wish)
+    await ned.says(texts[0])
+    await ned.says(wish)
+    await ned.tells("hello again, what now?")
+    assert 1 == len(await ned.known())
+    assert gone not in await ned.in_prompt()
 
 
 @pytest.mark.parametrize(
@@ -231,7 +259,9 @@ async def test_in_a_group_there_is_a_count_and_ones_own(world: Stage) -> None:
         re.sub(r"\d{4}-\d\d-\d\d", "DAY", line) for line in await jon.known()
     ]
     assert 2 == len(await ida.known())
-    assert notice("forgotten_count", "en", count=1) == await jon.says("/forget 1", group="table")
+    told = await jon.says("/forget 1", group="table")
+    assert notice("forgotten_count", "en", count=1) == told.splitlines()[0]
+    assert "wine" not in told
     assert [] == await jon.known()
     assert 2 == len(await ida.known())
     assert "Nothing" not in await ida.says("forget that", group="table")

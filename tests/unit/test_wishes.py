@@ -29,6 +29,36 @@ def test_a_wish_to_forget(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("forget my address", "my address"),
+        ("Please forget my shoe size.", "my shoe size"), ("don't remember my name", "my name"),
+        ("can you forget my job?", "my job"), ("delete my address from your memory please", "my address"),
+        ("忘掉我的地址", "地址"), ("忘記我的名字", "名字"),
+        ("请你忘了我的名字吧", "名字"), ("别记我的过敏", "过敏"), ("把我的地址忘了", "地址"),
+        ("将我的生日从记忆里删掉", "生日"), ("帮我忘掉我的地址和鞋码", "地址和鞋码"),
+    ],
+)  # fmt: skip
+def test_a_wish_to_forget_what_has_a_name(text: str, what: str) -> None:
+    """By code, so that it is done and not only said to be."""
+    assert Command("forget", what) == command_in(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "forget my order", "forget my order number", "delete my address", "forget my sister", "forget my address is in Oslo",
+        "don't forget my birthday", "did you forget my name?", "forget my name if you can",
+        "忘掉我的订单号", "把我的地址删了", "忘了我的生日了吗", "别忘了我的生日", "忘掉我的地址是上海",
+        "忘掉我说的地址", "忘掉我的妹妹",
+    ],
+)  # fmt: skip
+def test_what_may_be_meant_for_the_agent_is_talk(text: str) -> None:
+    """An order that is to be forgotten may have to be called off, an address be deleted elsewhere."""
+    assert command_in(text) is None
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "forget it", "forget that I like tea", "don't forget that", "did you forget that?", "I forget that", "forget me",
