@@ -52,7 +52,14 @@ def assemble(inputs: Inputs) -> tuple[Context, Ledger]:
     sections = [
         role_section(policy, labels, place, group=group, tokenizer=tokenizer),
         *memory_sections(
-            loaded, policy, labels, names=names, group=group, share=shares(policy, limit), tokenizer=tokenizer
+            loaded,
+            policy,
+            labels,
+            names=names,
+            group=group,
+            language=frame.language,
+            share=shares(policy, limit),
+            tokenizer=tokenizer,
         ),
     ]
     system_tokens = sum(section.tokens for section in sections)

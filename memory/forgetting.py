@@ -179,7 +179,7 @@ def reads(entry: KnownEntry, *, language: str) -> str:
     slot = slot_of(entry.slot) if entry.slot else None
     if slot is None or not entry.value:
         return entry.text
-    return slot.worded(entry.value, language)
+    return slot.sentence(entry.value, language)
 
 
 def telling(messages: Iterable[Message], values: Iterable[str]) -> list[Message]:

@@ -231,7 +231,7 @@ class _Merging:
             namespace=self._rules.namespace,
             kind=slot.kind,
             slot=slot.name,
-            text=slot.worded(value, language),
+            text=slot.sentence(value, language),
             pinned=slot.life == "pinned",
             chat_type=said.chat_type,
             source_ids=tuple(sorted(sources or (said_id,))),

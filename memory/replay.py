@@ -17,6 +17,7 @@ from memory.context import Inputs, assemble, names_in, prompt_digest
 from memory.derived import FullStore
 from memory.key import decode_part
 from memory.policy import Policy
+from memory.slots import sentence_of
 from memory.tokens import Tokenizer
 
 _TALK = ("window", "message", "carried")
@@ -87,7 +88,7 @@ async def explained(store: FullStore, ledger: Ledger, policy: Policy | None, *, 
     context = None
     if policy is not None and loaded.appended:
         context, _ = assemble(_inputs(ledger, policy, loaded, tokenizer))
-    candidates = _Candidates(loaded)
+    candidates = _Candidates(loaded, ledger.frame.language)
     return Explanation(
         turn=str(ledger.turn_id),
         agent=ledger.agent,
@@ -260,14 +261,17 @@ def _lesson(entry: LedgerEntry, loaded: Loaded, language: str) -> Lesson:
 class _Candidates:
     """Finds the row behind an entry."""
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: Loaded, language: str) -> None:
         self._names = names_in(loaded)
         self._messages = {row.id: row for row in (*loaded.carried, *loaded.window, *loaded.appended)}
         self._recalled = {row.id: row for row in loaded.recalled}
         self._texts = {
             **{("pinned", row.id): ("", row.text) for row in loaded.pinned},
             **{("profile", row.id): ("", row.text) for row in loaded.profile},
-            **{("facts", row.id): (row.speaker_name, f"{row.slot}: {row.value}") for row in loaded.facts},
+            **{
+                ("facts", row.id): (row.speaker_name, sentence_of(row.slot, row.value, language))
+                for row in loaded.facts
+            },
             **{("observed", row.id): (self._names[row.user], row.text) for row in loaded.observed},
         }
         if loaded.summary is not None:

@@ -18,13 +18,16 @@ from memory.key import decode_part
 from memory.labels import Labels
 from memory.policy import Policy
 from memory.ranking import Key
+from memory.slots import sentence_of
 from memory.text import cut_middle, enclosed, one_line
 from memory.tokens import Tokenizer
 
 _LEAST = 24  # tokens: an item cut shorter says nothing
 _ITEM_CHARS = 2_000
 _RECALLED_CHARS = 600
-_NOT_ASKED = frozenset({THRESHOLD, IN_WINDOW})
+IN_FACTS = "in_facts"  # out: said in this very session, so that it stands among its facts
+IN_PINNED = "in_pinned"  # out: the pinned constraints have it anyway
+_NOT_ASKED = frozenset({THRESHOLD, IN_WINDOW, IN_FACTS, IN_PINNED})
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,14 +95,16 @@ def memory_sections(
     *,
     names: dict[str, str],
     group: bool,
+    language: str,
     share: Shares,
     tokenizer: Tokenizer,
 ) -> list[Section]:
     """Return all sections after the role, in the prompt's order. Session facts have the first claim on the recall share,
-    then profile items, the summary, recalled messages."""
-    facts = _filled(_facts(loaded, labels, group=group), share.recall, tokenizer)
+    then profile items, the summary, recalled messages. What one of them says the others leave out."""
+    facts = _filled(_facts(loaded, labels, language=language, group=group), share.recall, tokenizer)
     left = share.recall - facts.tokens
-    profile = _filled(_profile(loaded, labels, most=policy.profile_items), left, tokenizer)
+    said = {id_ for entry in facts.entries if entry.verdict != "out" for id_ in entry.ids}
+    profile = _filled(_profile(loaded, labels, said, most=policy.profile_items), left, tokenizer)
     left -= profile.tokens
     summary = _filled(_summary(loaded, labels), left, tokenizer)
     handover = _filled(_handover(loaded, labels), share.carried, tokenizer)
@@ -155,9 +160,15 @@ def _pinned(loaded: Loaded, labels: Labels) -> _Source:
     return _Source(name="pinned", label=labels.pinned, items=items)
 
 
-def _profile(loaded: Loaded, labels: Labels, *, most: int) -> _Source:
+def _profile(loaded: Loaded, labels: Labels, said: Collection[int], *, most: int) -> _Source:
+    """Without what the facts with these ids say. What happened has its day."""
+    here = {(row.slot, row.value) for row in loaded.facts if row.id in said}
     items = [
-        _Item(id=row.id, text=f"- {_line(row.text)}", rule=loaded.claims.get(row.id, ""))
+        _Item(
+            id=row.id,
+            text=f"- {_line(row.text)}{f' ({_day(row.valid_from_ms)})' if row.kind == 'service' else ''}",
+            rule=IN_FACTS if (row.slot, row.value) in here else loaded.claims.get(row.id, ""),
+        )
         for row in reversed(loaded.profile)
     ]
     always = sum(1 for item in items if item.rule == ALWAYS)
@@ -169,13 +180,12 @@ def _recalled(loaded: Loaded, labels: Labels, shown: Collection[Key], *, most: i
     items = []
     for row in reversed(loaded.recalled):
         speaker = labels.person if row.role == "user" else labels.agent.format(name=_shown(row.agent))
-        day = time.strftime("%Y-%m-%d", time.gmtime(row.created_ms // 1000))
         text = cut_middle(_line(row.text), _RECALLED_CHARS, count=len, marker=" […] ")
         rule = IN_WINDOW if (row.scope_id, row.id) in shown else loaded.claims.get(row.id, "")
         items.append(
             _Item(
                 id=row.id,
-                text=f"[{day}, {speaker}]: {text}",
+                text=f"[{_day(row.created_ms)}, {speaker}]: {text}",
                 version=row.version,
                 rule=rule,
                 scope_id=row.scope_id,
@@ -190,14 +200,14 @@ def _summary(loaded: Loaded, labels: Labels) -> _Source:
     return _Source(name="summary", label=labels.summary, items=items, cut=labels.cut)
 
 
-def _facts(loaded: Loaded, labels: Labels, *, group: bool) -> _Source:
-    items = [
-        _Item(
-            id=row.id,
-            text=f"- {_line(row.slot)}: {_line(row.value)}{f' ({_line(row.speaker_name)})' if group else ''}",
-        )
-        for row in loaded.facts
-    ]
+def _facts(loaded: Loaded, labels: Labels, *, language: str, group: bool) -> _Source:
+    pinned = {(row.slot, row.value) for row in loaded.pinned}
+    items = []
+    for row in loaded.facts:
+        text = _line(sentence_of(row.slot, row.value, language))
+        speaker = f" ({_line(row.speaker_name)})" if group else ""
+        rule = IN_PINNED if (row.slot, row.value) in pinned else ""
+        items.append(_Item(id=row.id, text=f"- {text}{speaker}", rule=rule))
     return _Source(name="facts", label=labels.facts, items=items)
 
 
@@ -227,6 +237,10 @@ def _observed(loaded: Loaded, labels: Labels, names: dict[str, str], *, most: in
         if row.event_id not in answered
     ]
     return _Source(name="observed", label=labels.observed, items=items, most=most, cut=labels.cut)
+
+
+def _day(ms: int) -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime(ms // 1000))
 
 
 def _line(text: str) -> str:

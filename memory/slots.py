@@ -29,7 +29,7 @@ class Slot(msgspec.Struct, frozen=True, kw_only=True):
     english: str  # how it reads: braces take the value
     chinese: str
 
-    def worded(self, value: str, language: str) -> str:
+    def sentence(self, value: str, language: str) -> str:
         """Return the value as a sentence: Chinese for "zh", else English."""
         return (self.chinese if language == "zh" else self.english).format(value)
 
@@ -83,3 +83,9 @@ def slot_of(name: str) -> Slot | None:
     return SLOTS.get(name) or Slot(
         name=name, kind="fact", single=True, life="session", english=f"{words}: {{}}", chinese=f"{words}：{{}}"
     )
+
+
+def sentence_of(name: str, value: str, language: str) -> str:
+    """Return a value as its slot reads it, or by itself where there is no such slot."""
+    slot = slot_of(name)
+    return value if slot is None else slot.sentence(value, language)

@@ -26,7 +26,7 @@ from memory.ids import now_ms
 from memory.key import InvalidKey, encode_part
 from memory.language import language_in
 from memory.people import Person
-from memory.slots import slot_of
+from memory.slots import sentence_of
 
 OK, FAILED, INVALID = 0, 1, 2
 PAGE = 500
@@ -95,8 +95,7 @@ async def _show(store: FullStore, who: int | Identity, *, as_json: bool) -> int:
     for item in items:
         print(f"  {_day(item.valid_from_ms)}  {item.kind:10}  {item.text}{'  (pinned)' if item.pinned else ''}")
     for fact in facts:
-        slot = slot_of(fact.slot)
-        text = fact.value if slot is None else slot.worded(fact.value, language_in(fact.value) or "en")
+        text = sentence_of(fact.slot, fact.value, language_in(fact.value) or "en")
         print(f"  {_day(fact.created_ms)}  {'session':10}  {text}  (for this session)")
     return OK
 

@@ -80,14 +80,14 @@ class Person:
 
 
 @pytest.mark.parametrize(
-    ("first", "correction"),
+    ("order", "first", "correction"),
     [
-        ("My order number is 8821.", "Sorry, not 8821, it is 8812."),
-        ("订单尾号 8821", "说错了，不是8821，是8812"),
+        ("order", "My order number is 8821.", "Sorry, not 8821, it is 8812."),
+        ("订单", "订单尾号 8821", "说错了，不是8821，是8812"),
     ],
 )
 @pytest.mark.parametrize("channel", ["hook", "rules"])
-async def test_b45_a_correction_replaces(world: Stage, channel: str, first: str, correction: str) -> None:
+async def test_b45_a_correction_replaces(world: Stage, channel: str, order: str, first: str, correction: str) -> None:
     """B45, B13, F13: the new value stands alone, the old one is kept for an admin as superseded; here a small model says both
     things of the correction, in the less lucky order."""
     told = (("set", "order", "8812"), ("retract", "order", "8821"))
@@ -98,15 +98,15 @@ async def test_b45_a_correction_replaces(world: Stage, channel: str, first: str,
     after = await ann.says(correction)
 
     assert "facts" not in sections(before)
-    assert "order: 8821" in sections(after)["facts"]
-    assert "- order: 8812" == await ann.facts()
+    assert f"{order} 8821" in sections(after)["facts"]
+    assert "- order 8812" == await ann.facts()
     assert [("8821", "superseded"), ("8812", "active")] == world.rows(
         "SELECT value, status FROM facts WHERE speaker_name = ? ORDER BY id", ann.name
     )
 
 
-@pytest.mark.parametrize(("said", "value"), [("My order number is 8821.", "8821"), ("我的订单号是8821", "8821")])
-async def test_b10_a_fact_outlives_the_message_that_held_it(world: Stage, said: str, value: str) -> None:
+@pytest.mark.parametrize("said", ["My order number is 8821.", "我的订单号是8821"])
+async def test_b10_a_fact_outlives_the_message_that_held_it(world: Stage, said: str) -> None:
     """B05, B10, B11, B16, B17, B41: with a window of 20 messages, turn 1 is gone by turn 11; the fact stands in every prompt,
     below the same rules."""
     ann = Person(world, "twenty")
@@ -114,7 +114,7 @@ async def test_b10_a_fact_outlives_the_message_that_held_it(world: Stage, said: 
     prompts = [await ann.says(f"question {number}") for number in range(2, 13)]
 
     assert [True] * 9 + [False] * 2 == [said in users(prompt) for prompt in prompts]
-    assert [f"- order: {value}"] * 11 == [sections(prompt)["facts"] for prompt in prompts]
+    assert ["- order 8821"] * 11 == [sections(prompt)["facts"] for prompt in prompts]
     assert {"From this conversation; may be quoted; do not ask for it again"} == {
         labels(prompt)["facts"] for prompt in prompts
     }
@@ -146,7 +146,7 @@ async def test_b59_what_is_not_learned_yet_stands_in_the_window(world: Stage) ->
     assert "I take 42 in these ones" in users(last)
     assert "extraction pending: 3 turns" in told["notes"]
     assert ["question 2", "and now?"] == users(world.model.prompts[-1])
-    assert "shoe_size: 42" in sections(world.model.prompts[-1])["facts"]
+    assert "shoe size 42" in sections(world.model.prompts[-1])["facts"]
 
 
 async def test_b31_what_was_said_today_is_told_from_what_was_said_before(world: Stage) -> None:
@@ -157,7 +157,7 @@ async def test_b31_what_was_said_today_is_told_from_what_was_said_before(world: 
     heute = await wang.says("我喜欢深色") and await wang.says("哪件外套适合我？")
     spaeter = await wang.says("/new 哪件深色外套适合我？")
 
-    assert "like: dark colours" in sections(today)["facts"]
+    assert "likes dark colours" in sections(today)["facts"]
     assert "From this conversation; may be quoted; do not ask for it again" == labels(today)["facts"]
     assert "facts" not in sections(later)
     assert "likes dark colours" in sections(later)["profile"]
@@ -287,7 +287,7 @@ async def test_memory_that_fails_neither_delays_nor_breaks_an_answer(world: Stag
     hang.set()
     await people[0].learned()
 
-    assert [f"- order: 77{number}" for number in range(6)] == [await person.facts() for person in people]
+    assert [f"- order 77{number}" for number in range(6)] == [await person.facts() for person in people]
 
 
 async def test_a_model_that_stays_away_holds_up_nothing(world: Stage) -> None:
@@ -306,7 +306,7 @@ async def test_a_model_that_stays_away_holds_up_nothing(world: Stage) -> None:
     assert 3 + 1 + 1 + 1 == asked
     assert asked + 1 + 3 == len(world.model.asked_by_memory)
     assert "drink: cocoa" in await bob.facts()
-    assert "order: 774" in await ann.facts()
+    assert "order 774" in await ann.facts()
 
 
 @pytest.mark.parametrize("table", ["summaries", "facts", "profile_items", "fragments"])
@@ -327,7 +327,7 @@ async def test_a_part_of_memory_that_is_gone_costs_that_part(world: Stage, table
     assert "answered" == turn["status"]
     assert ["My name is Ann.", "My order number is 8821."] == users(prompt)
     assert json.loads(body)["failed"]
-    assert "order: 8821" in await ann.facts()
+    assert "order 8821" in await ann.facts()
 
 
 async def test_a_private_saying_never_enters_a_group_unless_the_room_allows_it(world: Stage) -> None:
@@ -457,7 +457,7 @@ class TestSummary:
 
         assert ["and now?"] == users(prompt)
         assert "My order number is 8821." in sections(prompt)["summary"]
-        assert "order: 8821" in sections(prompt)["facts"]
+        assert "order 8821" in sections(prompt)["facts"]
         assert ["window"] == told["failed"]
 
     async def test_an_answer_does_not_wait_for_a_summary(self, world: Stage) -> None:

@@ -50,13 +50,13 @@ SCENES: dict[str, tuple[Line, ...]] = {
         Line("My running shoes came apart, my order number ends in 8821.", "I am sorry. What would you like?"),
         Line("I want a refund.", "Which colour were they?", known={"facts": ("8821",)}),
         *CHATTER_EN,
-        Line("Blue. Which order is it again?", "8821, a refund.", known={"facts": ("order: 8821", "request: refund")}),
+        Line("Blue. Which order is it again?", "8821, a refund.", known={"facts": ("order 8821", "wants: refund")}),
     ),
     "B02-zh": (
         Line("跑鞋开胶了，订单尾号 8821", "很抱歉，退货还是换货？"),
         Line("我要退货", "请选择取件时间。", known={"facts": ("8821", "跑鞋")}),
         *CHATTER_ZH,
-        Line("明天上午", "已为尾号 8821 的跑鞋安排取件。", known={"facts": ("order: 8821", "product: 跑鞋", "request: 退货")}),
+        Line("明天上午", "已为尾号 8821 的跑鞋安排取件。", known={"facts": ("订单 8821", "商品：跑鞋", "诉求：退货")}),
     ),
     "E01-en": (
         Line("How is the sales ranking?", "1 Ada, 2 Bob, 3 Chen."),

@@ -81,12 +81,14 @@ def fact(id: int, slot: str, value: str, **fields: Any) -> Fact:
     return Fact(**(defaults | fields))
 
 
-def item(id: int, text: str, *, pinned: bool = False) -> ProfileItem:
-    """Return a profile item of Alice's."""
-    return ProfileItem(
-        id=id, person_id=1, namespace="shared", kind="constraint" if pinned else "preference", slot="", text=text,
-        pinned=pinned, chat_type="private", source_ids=(2,), status="active", valid_from_ms=NOW, valid_to_ms=None,
-    )  # fmt: skip
+def item(id: int, text: str, *, pinned: bool = False, **fields: Any) -> ProfileItem:
+    """Return a profile item of Alice's; `fields` replace."""
+    defaults: dict[str, Any] = {
+        "id": id, "person_id": 1, "namespace": "shared", "kind": "constraint" if pinned else "preference", "slot": "",
+        "text": text, "pinned": pinned, "chat_type": "private", "source_ids": (2,), "status": "active",
+        "valid_from_ms": NOW, "valid_to_ms": None,
+    }  # fmt: skip
+    return ProfileItem(**(defaults | fields))
 
 
 def prompt(window: list[Message], appended: list[Message], **fields: Any) -> Context:

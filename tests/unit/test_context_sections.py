@@ -32,7 +32,7 @@ class TestSystemBlock:
             "You are a shop's assistant.",
             "Rules about memory", 'section="pinned"', "allergic to penicillin", 'section="profile"',
             "do not claim that the user said it this time", "likes white", 'section="summary"', "They talked about shoes.",
-            'section="facts"', "may be quoted; do not ask for it again", "order: 8821", 'section="handover"', "wanted a refund",
+            'section="facts"', "may be quoted; do not ask for it again", "order 8821", 'section="handover"', "wanted a refund",
             'section="carried"', "[Alice]: hi", "[agent old]: welcome", 'section="observed"', "[Zed]: lunch?",
         ]  # fmt: skip
 
@@ -85,9 +85,27 @@ class TestSystemBlock:
     def test_facts_of_a_group_say_whose_they_are(self) -> None:
         """B50: who established it stands beside it."""
         assert (
-            "- order: 8821 (Alice)"
+            "- order 8821 (Alice)"
             in prompt([], [asked(1)], chat_type="group", facts=(fact(1, "order", "8821"),)).system
         )
+
+    def test_facts_read_as_sentences_in_the_language_of_the_talk(self) -> None:
+        """B36: a slot that nobody foresaw is named as the model named it; of the others nobody sees names."""
+        facts = (fact(1, "address_as", "小王"), fact(2, "shoe_size", "42"), fact(3, "flight_number", "MU5101"))
+
+        english = prompt([], [asked(1)], facts=facts).system
+        chinese = prompt([], [asked(1)], facts=facts, language="zh").system
+
+        assert "\n- call them 小王\n- shoe size 42\n- flight number: MU5101\n</memory>" in english
+        assert "\n- 称呼：小王\n- 鞋码 42\n- flight number：MU5101\n</memory>" in chinese
+
+    def test_what_happened_has_its_day(self) -> None:
+        """B21, B47: a refund asked for in spring is no refund asked for now."""
+        events = (item(1, "service history: refund (8821)", kind="service"), item(2, "likes white"))
+
+        system = prompt([], [asked(1)], profile=events).system
+
+        assert "\n- likes white\n- service history: refund (8821) (2026-09-21)\n</memory>" in system
 
     def test_deleted_carried_talk_stays_out(self) -> None:
         """What was deleted with the agent before is not carried over, nor is the reply, which may repeat it."""
@@ -118,6 +136,21 @@ class TestShares:
         pinned = tuple(item(i, "no nuts " * 200, pinned=True) for i in range(5))
 
         assert [("in", "pinned")] * 5 == self.verdicts("pinned", pinned=pinned, recall_tokens=0)
+
+    def test_what_was_said_in_this_session_is_told_once(self) -> None:
+        """B29, C24: as its fact, not also as if it were from an earlier conversation, where it would take another item's place;
+        what is pinned, there."""
+        new = item(1, "likes white", slot="like", value="white")
+        allergy = item(2, "allergic to nuts", pinned=True, slot="allergy", value="nuts")
+        older = (item(3, "likes tea", slot="like", value="tea"), item(4, "speaks Thai", slot="speaks", value="Thai"))
+        facts = (fact(8, "like", "white"), fact(9, "allergy", "nuts"))
+        fields = {"pinned": (allergy,), "profile": (new, *older), "facts": facts, "profile_items": 2}
+        system = prompt([], [asked(1)], **fields).system
+
+        assert [("in", "pinned")] == self.verdicts("pinned", **fields)
+        assert [("in", "profile"), ("in", "profile"), ("out", "in_facts")] == self.verdicts("profile", **fields)
+        assert [("in", "facts"), ("out", "in_pinned")] == self.verdicts("facts", **fields)
+        assert (1, 1) == (system.count("likes white"), system.count("allergic to nuts"))
 
     def test_the_newest_profile_items_come_first(self) -> None:
         """B26, B28: the top three, not the whole profile."""

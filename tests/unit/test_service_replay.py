@@ -217,7 +217,7 @@ class TestMemorySections:
             ("pinned", "allergic to penicillin"),
             ("profile", "likes white"),
             ("summary", "They talked."),
-            ("facts", "order: 8821"),
+            ("facts", "order 8821"),
         ] == [(entry.section, entry.text) for entry in explanation.entries if entry.role == "memory"]
         assert same.identical
         assert "profile 62: in (recent, 4 tokens) -> no longer kept" in other.difference
