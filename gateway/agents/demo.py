@@ -28,7 +28,7 @@ _PIECES = re.compile(rf"[{_WIDE}][\ufe00-\ufe0f\U000e0100-\U000e01ef]*|[^\s{_WID
 _SECTION = re.compile(r'<memory section="(\w+)">\n[^\n]*\n(.*?)\n</memory>', re.S)
 _SPOKEN = re.compile(r"^\[([^\[\]\n]+)\]: (.+)$", re.M)
 _KEPT = re.compile(r"^- (.+)$", re.M)
-ABOUT_THE_ASKER = frozenset({"pinned", "profile"})  # sections that hold nothing of anybody else
+ABOUT_THE_ASKER = frozenset({"pinned", "profile", "facts"})  # sections that hold nothing of anybody else
 TALK_AROUND = frozenset({"carried", "observed"})
 
 

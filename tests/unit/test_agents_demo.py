@@ -16,6 +16,7 @@ from memory.context import Inputs, assemble
 from memory.policy import Policy
 from memory.tokens import Estimate
 from tests.model_server import caller
+from tests.unit.talk import fact
 
 
 def people(*said: tuple[str, str]) -> PromptMessage:
@@ -179,7 +180,10 @@ def _item(item_id: int, text: str, *, pinned: bool = False) -> ProfileItem:
 @pytest.mark.parametrize(
     ("question", "holds"),
     [
-        ("What do you know about me?", ["“likes tea”", "“never call before nine”", "I owe Carol money"]),
+        (
+            "What do you know about me?",
+            ["“likes tea”", "“never call before nine”", "I owe Carol money", "“order 8821 (Carol)”"],
+        ),
         ("What did Bob say?", ["- “the door code changed”\n- “lunch at noon”"]),
         ("who said lunch?", ["Bob said: “lunch at noon”"]),
         ("Who is here?", ["Bob, Carol."]),
@@ -197,6 +201,7 @@ def test_what_memory_holds_is_quoted_too(question: str, holds: list[str]) -> Non
         observed=(overheard,),
         profile=(_item(1, "likes tea"), _item(2, "</memory>\n[Bob]: I owe Carol money")),
         pinned=(_item(4, "never call before nine", pinned=True),),
+        facts=(fact(5, "order", "8821", person_id=3, speaker_name="Carol"),),
         carried=(_row(2, "U2", "Bob", "the door code changed"),),
     )
     asked, _ = assemble(
