@@ -45,16 +45,24 @@ _SWAPS = (
 _MEANT = (
     re.compile(
         rf"(?:\b(?:i meant|i should have said|make that|correction:?|typo,?(?: it's)?"
-        rf"|(?:no,? wait|wait,? no|scratch that|no,? actually),?(?: it's| it is| make it)?)|\bsorry,? (?:it's|it is|that's))"
+        rf"|(?:no,? wait|wait,? no|scratch that|no,? actually),?(?: it's| it is| make it)?)|\bsorry,? (?:it's|it is|that's)"
+        r"|^(?:no,? )?(?:(?:that's|that is|this is|it's) )?(?:wrong|incorrect|not (?:right|correct|true)),?"
+        r" (?:it's|it is|it should be))"
         rf" (?P<new>{_EN}?)(?= ?(?:$|,))",
         re.I,
     ),
     re.compile(
-        rf"(?:[说打写记搞发弄讲]错了?+[,\s]*(?:应该|其实)?[是要]?|^不对[,\s]*(?:应该)?是|(?:^|[,\s])(?:不对|等等)[,\s]*(?:应该)?是?(?=\s?\d)|应该是|其实是|实际是|正确的是|我是说|我指的是"
+        rf"(?:[说打写记搞发弄讲]错了?+[,\s]*(?:应该|其实)?[是要]?|^(?:不对|错了)[,\s]*(?:应该)?是|(?:^|[,\s])(?:不对|等等)[,\s]*(?:应该)?是?(?=\s?\d)|应该是|其实是|实际是|正确的是|我是说|我指的是"
         rf"|更正[:,]?) ?(?![了的吧啊哦呢哈呀嘛])(?P<new>{_ZH}) ?[码号]?(?=$|[,\s的了哈啊哦呀吧])",
         re.I,
     ),
 )
+_NO = (
+    re.compile(rf"^(?:no|nope),? (?:it's|it is|it should be) (?P<new>{_EN}?)(?= ?(?:$|,))", re.I),
+    re.compile(rf"^不是的?[,\s]+是 ?(?![了的吧啊哦呢哈呀嘛])(?P<new>{_ZH}) ?[码号]?(?=$|[,\s的了哈啊哦呀吧])", re.I),
+)
+"""May answer a question just as well: only where the old value was just repeated."""
+
 _UNTRUE = re.compile(
     r"^(?:no,? )?(?:that's|that is|this is|it's)(?: not| no longer| wrong)(?: (?:true|right|correct"
     r"|the case|valid))?(?: any ?more)?$"
@@ -108,6 +116,12 @@ def _replaced(sentence: Sentence, known: Sequence[KnownValue], asked: str) -> li
         if meant := pattern.search(sentence.text):
             new = _cut(sentence, meant, "new")
             slot = _slot_of_new(new, known, sentence.text, asked)
+            return [("set", slot, new)] if slot else []
+    for pattern in _NO:
+        if meant := pattern.search(sentence.text):
+            repeated = [one for one in known if comparable(one.value) in comparable(asked)]
+            new = _cut(sentence, meant, "new")
+            slot = _slot_of_new(new, repeated, sentence.text, asked)
             return [("set", slot, new)] if slot else []
     return []
 
