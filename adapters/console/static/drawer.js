@@ -119,7 +119,7 @@ function section(name, entries) {
 }
 
 function drawEntry(entry) {
-  const role = ["user", "assistant", "system"].includes(entry.role) ? t(`role_${entry.role}`) : entry.role;
+  const role = ["user", "assistant", "system", "memory"].includes(entry.role) ? t(`role_${entry.role}`) : entry.role;
   const speaker = entry.role === "assistant" && entry.speaker ? `${role} · ${entry.speaker}` : entry.speaker || role;
   const absent = entry.ids?.length ? "no_text" : "in_system"; // the role is no stored row
   const text = el("p", entry.text ? "text plain" : "quiet", entry.text || t(absent));
