@@ -9,6 +9,8 @@ import sqlite3
 from collections.abc import Callable
 from typing import TypeVar
 
+import msgspec
+
 from memory.base import Corpus, Fact, Load, Loaded, Message, Observed, Owner, ProfileItem, Summary
 from memory.stores import sqlite_derived
 from memory.stores.sqlite_append import Appended, Head, read_head
@@ -57,7 +59,7 @@ def load(
     def part(name: str, empty: Part, read: Callable[[], Part]) -> Part:
         try:
             return read()
-        except sqlite3.Error:
+        except (sqlite3.Error, msgspec.MsgspecError):  # the latter: a row is not what it should be
             failed.append(name)
             return empty
 

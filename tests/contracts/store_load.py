@@ -272,6 +272,23 @@ class BrokenPartContract:
         for part in ("summary", "facts", "pinned", "profile", "observed"):
             assert getattr(before, part) == getattr(loaded, part) != (), part
 
+    async def test_a_row_that_cannot_be_read_as_what_it_is_costs_its_part(self, column: Column, store: Store) -> None:
+        """Damaged, or of another release: the turn is stored and answered all the same, from what is left (A29, A31, F1)."""
+        scope = await _full(store)
+        before = await store.load(wish(scope, person_id=7, observed=5))
+        await column.sql("UPDATE messages SET quote = '{}'")
+
+        loaded = await store.load(wish(scope, person_id=7, observed=5))
+        after = await store.append_and_load(
+            scope, [said("go on", 9)], wish(scope, person_id=7, observed=5), turn_id=9, session=rule(), fence=1
+        )
+
+        assert ("window",) == loaded.failed == after.failed
+        assert () == loaded.window == after.window
+        assert ["go on"] == texts(after.appended)
+        for part in ("summary", "facts", "pinned", "profile", "observed"):
+            assert getattr(before, part) == getattr(loaded, part) == getattr(after, part) != (), part
+
     async def test_the_store_works_again_when_the_part_is_back(self, column: Column, store: Store) -> None:
         """No failure sticks to a connection or a prepared statement."""
         scope = await _full(store)
