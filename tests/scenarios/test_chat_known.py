@@ -102,6 +102,21 @@ async def test_a_correction_is_made_in_place(browser: Browser) -> None:
     assert [("i1", "核桃 🥜", "en")] * 2 == [call[3:] for call in remembers.calls]
 
 
+async def test_what_was_forgotten_elsewhere_is_gone_when_its_field_is_left(browser: Browser) -> None:
+    """The list behind an open field waits for it, and is looked at anew then: nothing stale is left to act on."""
+    remembers = FakeRemembers()
+    async with scene(browser, FakeIntake(lambda event: "ok"), remembers) as chat:
+        await opened(chat)
+        await chat.known.locator("[data-key='session0 correct']").click()
+        del remembers.kept["f8"]
+        remembers.refusal = "That was forgotten already."
+        await chat.known.locator("form input").press("Enter")
+        await expect(chat.known.locator(".wrong")).to_have_text(remembers.refusal)
+        await chat.known.locator("form input").press("Escape")
+        await expect(chat.known.locator(".kept:not(.waits) li")).to_have_count(2)
+        chat.errors.clear()  # the browser reports the refusal's status
+
+
 async def test_one_thing_is_forgotten_after_a_question(browser: Browser) -> None:
     """Asked back in its words; declined, it stays."""
     remembers = FakeRemembers()

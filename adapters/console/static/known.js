@@ -193,13 +193,17 @@ function edit(item, acts, one, key) {
     draw();
     focusOn(`${key} correct`);
   };
-  cancel.addEventListener("click", done);
+  const leave = () => {
+    done();
+    load(); // what came while it was open was not drawn, and what it was refused for may be gone
+  };
+  cancel.addEventListener("click", leave);
   form.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.isComposing || event.keyCode === 229)) return event.preventDefault();
     if (event.key !== "Escape") return;
     event.preventDefault(); // leaves the field, not the panel
     event.stopPropagation();
-    done();
+    leave();
   });
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
