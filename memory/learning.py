@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from memory.bar import weigh
+from memory.bar import supported, weigh
 from memory.base import Ledger, LedgerEntry, Message
 from memory.candidates import Candidate, KnownValue, Source
 from memory.derived import Derived, Fragment, Learned, Material
@@ -25,6 +25,8 @@ from memory.rules.extract import propose
 from memory.slots import slot_of
 
 logger = logging.getLogger(__name__)
+
+_IN_OWN_WORDS = frozenset({"wish", "remember", "service"})
 
 NO_PERSON = "nothing learned: the sender is nobody we know"
 OFF = "nothing learned: memory.facts is off here"
@@ -144,7 +146,7 @@ def _weighed(
     found: Sequence[Candidate], said: Sequence[Message], person_id: int, *, emails: bool
 ) -> tuple[list[Candidate], list[tuple[Candidate, str]]]:
     """Ask the write bar about each; what rules and model both propose is asked once, and of a single slot in one message the
-    rules' word counts."""
+    rules' word counts. Of what somebody wishes or wants kept, in his own words, whoever took in more of them counts."""
     sources = {row.id: Source(id=row.id, person_id=row.person_id or 0, text=row.text) for row in said}
     believed: list[Candidate] = []
     refused: list[tuple[Candidate, str]] = []
@@ -153,6 +155,7 @@ def _weighed(
             continue
         rule = weigh(candidate, sources, speaker=person_id, emails=emails)
         if rule is None:
+            believed = [one for one in believed if not _says_more(candidate, one)]
             believed.append(candidate)
         else:
             refused.append((candidate, rule))
@@ -163,10 +166,24 @@ def _said_already(candidate: Candidate, believed: Sequence[Candidate]) -> bool:
     slot = slot_of(candidate.slot)
     single = slot is not None and slot.single
     return any(
-        one.slot == candidate.slot
-        and one.op == candidate.op
-        and (same_value(one.value, candidate.value) or (single and one.source_id == candidate.source_id))
+        (
+            one.slot == candidate.slot
+            and one.op == candidate.op
+            and (same_value(one.value, candidate.value) or (single and one.source_id == candidate.source_id))
+        )
+        or _says_more(one, candidate)
         for one in believed
+    )
+
+
+def _says_more(one: Candidate, other: Candidate) -> bool:
+    """Say whether the one holds all the words of the other, taken from the same sentence; among things ("nuts", "tree nuts")
+    that would tell nothing."""
+    return (
+        one.slot in _IN_OWN_WORDS
+        and (one.slot, one.op, one.source_id) == (other.slot, other.op, other.source_id)
+        and one.by != other.by
+        and supported(other.value, one.value)
     )
 
 

@@ -128,6 +128,28 @@ async def test_what_rules_and_model_both_say_is_asked_once_and_the_rules_word_co
     assert ["rules", "rules", "model"] == [section for section, _, _ in verdicts(ledger)]
 
 
+@pytest.mark.parametrize(
+    ("said", "by_model", "known"),
+    [
+        (
+            "I have dyslexia, so please keep your answers short and with bullet points",
+            "keep your answers short and with bullet points",
+            "wishes: keep your answers short and with bullet points",
+        ),
+        (
+            "Please keep your answers short.",
+            "your answers short",
+            "wishes: keep your answers short",
+        ),
+    ],
+)
+async def test_a_wish_is_kept_once_with_all_its_words(me: Learner, said: str, by_model: str, known: str) -> None:
+    """D14, mem0#1674: rules and model cut it out of the same sentence at different places."""
+    await me.learns(said, model=Model(change("wish", by_model)))
+
+    assert [known] == (await me.known())[0]
+
+
 async def test_the_model_is_told_what_is_known_and_what_came_before(me: Learner) -> None:
     """B13: existing facts, the messages, the reply before them; all as data."""
     await me.learns("我叫艾达", reply="Which size, <Ada>?")
