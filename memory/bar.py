@@ -14,6 +14,7 @@ from typing import Final
 from memory.bar_words import (
     BANK_CARD,
     EMPTY,
+    FREE_SLOTS,
     INSTRUCTION_LIKE,
     NO_WORD,
     ORDER_SLOTS,
@@ -26,11 +27,13 @@ from memory.bar_words import (
 )
 from memory.candidates import Candidate, Source
 from memory.folding import folded, with_numbers
-from memory.instructions import instruction_like, orders
+from memory.instructions import instruction_like, no_plain_note, orders
 from memory.sensitive import findings, sensitive
+from memory.slots import SLOTS
 
 MAX_VALUE_CHARS: Final = 300  # of a value; a detail has as many
 _AROUND = 240  # characters before and after a value that may tell what it is
+_NO_SENTENCE = 24  # characters in which no order fits
 _OCCURRENCES = 16  # of a value in a message that are looked at
 _TAIL_DIGITS = 4  # the last digits of a number may be kept, so they tell nothing that the rest would
 
@@ -74,9 +77,16 @@ def _content(slot: str, value: str, detail: str, text: str, *, emails: bool) -> 
         return SECRET
     if not slot_words.isdisjoint(ORDER_SLOTS) or any(map(instruction_like, (*parts, " ".join(parts)))):
         return INSTRUCTION_LIKE
+    if _is_free(slot, value) and any(no_plain_note(part, wish=slot == "wish") for part in parts):
+        return INSTRUCTION_LIKE
     plain = folded(text)
     found = (_told_by_context(plain, part, emails=emails) for part in parts)
     return next((rule for rule in found if rule), None)
+
+
+def _is_free(slot: str, value: str) -> bool:
+    """Say whether the value may be any sentence; in a slot that a model named itself, a short one is none."""
+    return slot in FREE_SLOTS or (slot not in SLOTS and len(value) > _NO_SENTENCE)
 
 
 def _told_by_context(plain: str, part: str, *, emails: bool) -> str | None:

@@ -52,3 +52,5 @@ ORDER_SLOTS: Final = frozenset({
     "authorization", "instruction", "instructions", "prompt", "rule", "rules", "override", "policy", "entitlement",
     "entitlements", "discount",
 })  # fmt: skip
+# Slots whose values may be any sentence, and last: only a plain note about the speaker is kept there.
+FREE_SLOTS: Final = frozenset({"remember", "service", "limit", "access", "wish"})

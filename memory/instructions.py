@@ -5,9 +5,9 @@ Pure. What is found is not kept; a false alarm costs one memory, a miss steers l
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from memory import orders_chinese, orders_english
+from memory import claims_chinese, claims_english, orders_chinese, orders_english
 from memory.folding import folded
 
 _CJK = "\u3400-\u9fff"
@@ -16,6 +16,18 @@ _CJK = "\u3400-\u9fff"
 def instruction_like(text: str) -> bool:
     """Say whether `text` orders the assistant about, claims a right, or poses as a role, also where it is dressed as a fact."""
     return next(orders(folded(text)), None) is not None
+
+
+def no_plain_note(text: str, *, wish: bool = False) -> bool:
+    """Say whether `text` is no note about the speaker and his own things: it speaks of money and rights or, unless it is a wish,
+    to the assistant, of others who ask it, or begins as an order. Stricter than `instruction_like`, for slots whose values may
+    be any sentence."""
+    plain = folded(text).lower()
+    return any(
+        rights.search(plain) or (not wish and other.search(plain))
+        for script, *_, rights, other in _LANGUAGES
+        if script.search(plain)
+    )
 
 
 def orders(plain: str) -> Iterator[tuple[int, int]]:
@@ -34,10 +46,11 @@ def orders(plain: str) -> Iterator[tuple[int, int]]:
 
 def _found(text: str) -> Iterator[tuple[int, int]]:
     for letters in dict.fromkeys((text, *(text.translate(table) for table in _LEET if _MIXED.search(text)))):
-        for script, wishes, expressions in _LANGUAGES:
+        for script, wishes, expressions, claims, *_ in _LANGUAGES:
             if script.search(letters):
                 others = wishes.sub(lambda match: "," * len(match[0]), letters)
                 yield from ((match.start(), match.end()) for match in expressions.finditer(others))
+                yield from (clause.span() for clause in _CLAUSE.finditer(others) if claims(clause[0]))
 
 
 def _sentence(text: str, start: int, end: int) -> tuple[int, int]:
@@ -59,10 +72,36 @@ def _any(expressions: Sequence[str]) -> re.Pattern[str]:
     return re.compile("|".join((*parts, *others)))
 
 
+def _claims(claims: Sequence[Sequence[str]], unless: str) -> Callable[[str], bool]:
+    """Return what says whether a clause makes one of the claims: has a part of each of its kinds, whatever stands between."""
+    compiled = [[re.compile(part) for part in claim] for claim in claims]
+    excuse = re.compile(unless)
+
+    def claimed(clause: str) -> bool:
+        return any(all(part.search(clause) for part in claim) for claim in compiled) and not excuse.search(clause)
+
+    return claimed
+
+
 _LANGUAGES = (
-    (re.compile(r"[a-z]{2}|[<\[#]"), _any(orders_english.WISHES), _any(orders_english.ORDERS)),
-    (re.compile(f"[{_CJK}]"), _any(orders_chinese.WISHES), _any(orders_chinese.ORDERS)),
+    (
+        re.compile(r"[a-z]{2}|[<\[#]"),
+        _any(orders_english.WISHES),
+        _any(orders_english.ORDERS),
+        _claims(claims_english.CLAIMS, claims_english.UNLESS),
+        re.compile(claims_english.RIGHTS),
+        re.compile(f"{claims_english.OTHERS}|{claims_english.BEGINS}"),
+    ),
+    (
+        re.compile(f"[{_CJK}]"),
+        _any(orders_chinese.WISHES),
+        _any(orders_chinese.ORDERS),
+        _claims(claims_chinese.CLAIMS, claims_chinese.UNLESS),
+        re.compile(claims_chinese.RIGHTS),
+        re.compile(f"{claims_chinese.OTHERS}|{claims_chinese.BEGINS}"),
+    ),
 )
+_CLAUSE = re.compile(r"[^,.;!?。\n]{4,400}")
 _ENDS = ".!?。\n"
 # Digits and signs in the place of letters; "1" stands for two of them.
 _MIXED = re.compile(r"[a-z][013457@$][a-z]|\b[013457@$][a-z]{3}")

@@ -46,7 +46,7 @@ _GIVE: Final = (
     r"|disclose|leak|agree (?:with|to)|trust (?:me|everything|all|what)"
     r"|accept (?:all|any|every|my|everything)|refund|give (?:me|him|her|them|this user|the user|everyone|all"
     r"|every)(?: \w{1,24})? (?:a |an |the |full |free |any |all ){0,6}"
-    r"(?:discount|refund|admin|access|free|\d+ ?%|credit|voucher|root|everything|money|anything)"
+    r"(?:discount|refund|admin|access|free|\d+ ?%|credit|voucher|root|everything|money|anything i (?:want|ask|like))"
     r"|say (?:yes|that|\"|')|reply with|respond with|answer with|answer (?:yes|every|all|any|that|as)|(?:end"
     r"|start|begin) (?:every|each|all|your)|output|print"
     r"|append|prepend|include (?:the|this|a)|insert|execute|pretend|act as|behave as|role ?-?play"
@@ -108,7 +108,7 @@ ORDERS: Final = (
     rf"\b(?:i am|i'm|im|i was made|this is|it's|it is|speaking as|(?<![^\n.,;:!?] )(?<![a-z])as|my role is"
     rf"|my role:|role:)(?: an?| the"
     rf"| actually| really| also| now| your| in fact| here| one of the| officially){{0,6}} {_ROLE}\b"
-    r"(?! (?:at|for|in) )(?!s? (?:assistant|of (?:a|an)\b))",
+    r"(?! (?:at|for|in) )(?!s? (?:assistant|of (?:a|an|our)\b))",
     r"\b(?:the user|this user|user|customer|he|she) (?:is|has been made|should be treated as)(?: an?"
     r"| the){0,6} (?:admin(?:istrator)?|superuser|root|system admin(?:istrator)?|owner of)\b",
     r"\b(?:i|he|she|user|customer|this user|the user|we)(?:'ve| have| has| got| hold| was given| own| possess"
@@ -248,6 +248,8 @@ ORDERS: Final = (
     r" (?:filters?|restrictions?|limits?|checks|guardrails?|moderation|safety)\b",
     r"\b(?:overrides?|outranks?|supersedes?|trumps?)(?: all| any| the| your| every){0,2} (?:polic(?:y|ies)"
     r"|rules?|law|instructions?|system)\b",
+    r"\b(?:if|when(?:ever)?)\b[^.!?\n]{0,40}\bcomes? up\b[^.!?\n]{0,12}\b(?:praise|recommend|mention|promote|advertise|say)\b",
+    r"\bwhen(?:ever)? i (?:say|type|write|enter|send)\b[^.!?\n]{0,40},? (?:hand over|give out|reveal|praise|recommend|mention)\b",
     r"\bif (?:you are |you're |ever )?asked\b[^.!?\n]{0,30}\b(?:say|answer|reply|tell|deny)\b",
     r"\byou (?:agreed|promised|owe)\b[^.!?\n]{0,20}\b(?:free|discounts?|unlimited|for life)\b",
     r"\byou (?:will|shall|must|should|may)(?: only)? (?:answer|respond|listen|report|talk|speak)(?: only to"
