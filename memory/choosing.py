@@ -8,6 +8,7 @@ a replay needs no second search.
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice
@@ -15,11 +16,12 @@ from itertools import islice
 import msgspec
 
 from memory.base import Hit, Loaded, Message, Owner, ProfileItem
-from memory.derived import Derived
+from memory.derived import Derived, Ended
 from memory.errors import StoreUnavailable
 from memory.policy import Policy
 from memory.ranking import Key, Ranked
 from memory.recall import query_of, recalled, wanted
+from memory.slots import slot_of
 from memory.window import OUT, Limits, reach, trim, uncovered
 
 logger = logging.getLogger(__name__)
@@ -28,6 +30,8 @@ ALWAYS = "always"  # how to call the person: needed in every answer
 WORDS = "words"  # shares words with the question
 MEANING = "meaning"  # means something like it, and shares no words
 BESIDE = "beside"  # stands next to a message that is there for its words or meaning
+SUPERSEDED = "superseded"  # in, marked: what the message says has changed since
+SUCCESSOR = "successor"  # is what an earlier message that fits says now
 RECENT = "recent"  # nothing better is known: the newest ones
 THRESHOLD = "threshold"  # out: compared, and not related
 IN_WINDOW = "in_window"  # out: the window shows the message anyway
@@ -37,6 +41,8 @@ MOST_TERMS = 48
 """Terms of a question that are looked up; of a longer one the first."""
 
 _ALWAYS_SLOTS = frozenset({"name", "address_as"})
+_SERVICE = "service"
+_NOTHING: Mapping[str, float] = {}
 
 Query = Mapping[int, float]
 """The question's terms in the person's index, and their weights."""
@@ -95,7 +101,14 @@ async def chosen(
     most = len(hits) + len(fetched)
     ranked = recalled(query, hits, loaded.corpus, fetched, k=most, similar=near.similar) if hits else []
     rows, claims = _messages(ranked, fetched, hits)
-    profile, of_items = claimed(loaded.profile, ranked, near)
+    try:
+        ended = await derived.ended(owner, [(row.scope_id, row.session_id) for row in rows]) if rows else ()
+    except StoreUnavailable:
+        logger.exception("what has changed since could not be read", extra={"scope": owner.scope_id})
+        ended, failed = (), (*failed, "recalled")
+    changed = outdated(fetched, ended, loaded, owner)
+    claims |= {row.id: SUPERSEDED for row in rows if row.turn_id in changed}
+    profile, of_items = claimed(loaded.profile, ranked, near, slots=_places(rows, ranked, changed))
     return msgspec.structs.replace(loaded, profile=profile, recalled=rows, claims=claims | of_items, failed=failed)
 
 
@@ -164,21 +177,64 @@ def _messages(
     return rows, {row.id: named.get((row.scope_id, row.id), BESIDE) for row in rows}
 
 
+def outdated(
+    fetched: Sequence[Message], ended: Sequence[Ended], loaded: Loaded, owner: Owner
+) -> dict[int, frozenset[str]]:
+    """Return the turns in which something was said that has changed since, and its slots. Pure.
+
+    In a group only what changed there, or what has a successor that may be shown there, counts: that something changed in
+    private is nobody's business either. A service item changes with its session, and says nothing of its messages."""
+    told = owner.chat_type == "private" or owner.private_in_group
+    now = {(row.slot, row.value) for row in (*loaded.profile, *loaded.pinned)}
+    here = {row.slot for row in loaded.profile}
+    slots: defaultdict[Key, set[str]] = defaultdict(set)
+    for one in ended:
+        if (one.slot, one.value) not in now and one.slot != _SERVICE and (told or not one.lasting or one.slot in here):
+            for id_ in one.source_ids:
+                slots[one.scope_id, id_].add(one.slot)
+    return {row.turn_id: frozenset(slots[key]) for row in fetched if (key := (row.scope_id, row.id)) in slots}
+
+
+def _places(
+    rows: Sequence[Message], ranked: Sequence[Ranked], changed: Mapping[int, frozenset[str]]
+) -> dict[str, float]:
+    """Return the slots that messages told of, with the best score of these."""
+    scores = {(one.scope_id, one.id): one.score for one in ranked}
+    found: dict[str, float] = {}
+    for row in rows:
+        for slot in changed.get(row.turn_id, ()):
+            found[slot] = max(found.get(slot, 0.0), scores[row.scope_id, row.id])
+    return found
+
+
 def claimed(
-    profile: Sequence[ProfileItem], ranked: Sequence[Ranked], near: Near = UNKNOWN
+    profile: Sequence[ProfileItem],
+    ranked: Sequence[Ranked],
+    near: Near = UNKNOWN,
+    *,
+    slots: Mapping[str, float] = _NOTHING,
 ) -> tuple[tuple[ProfileItem, ...], dict[int, str]]:
-    """Return profile items, the best claim first, and each one's claim. Pure."""
+    """Return profile items, the best claim first, and each one's claim. An item has at least the score that `slots` gives to
+    its slot, where that holds a single value: people ask in the words that they used first. Pure."""
     scores = {one.id: one.score for one in ranked if not one.scope_id}
+    heirs = {row.id: slots[row.slot] for row in profile if row.slot in slots and _is_single(row.slot)}
+    scores |= {id_: score for id_, score in heirs.items() if score > scores.get(id_, 0.0)}
+    found = {one.id for one in ranked if not one.scope_id}
     worded = {one.id for one in ranked if not one.scope_id and one.words > 0}
 
     def claim(row: ProfileItem) -> str:
         if row.slot in _ALWAYS_SLOTS:
             return ALWAYS
         if row.id in scores:
-            return WORDS if row.id in worded else MEANING
+            return WORDS if row.id in worded else MEANING if row.id in found else SUCCESSOR
         return THRESHOLD if row.id in near.compared else RECENT
 
     claims = {row.id: claim(row) for row in profile}
-    order = {ALWAYS: 0, WORDS: 1, MEANING: 1, RECENT: 2, THRESHOLD: 3}
+    order = {ALWAYS: 0, WORDS: 1, MEANING: 1, SUCCESSOR: 1, RECENT: 2, THRESHOLD: 3}
     best = sorted(profile, key=lambda row: (order[claims[row.id]], -scores.get(row.id, 0.0), -row.id))
     return tuple(best), claims
+
+
+def _is_single(name: str) -> bool:
+    slot = slot_of(name)
+    return slot is not None and slot.single

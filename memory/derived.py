@@ -114,6 +114,21 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     summaries: tuple[Summary, ...] = ()
 
 
+class Ended(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """A value that a newer one replaced or that was taken back, and the messages that it came from. `lasting`: a profile item,
+    else a fact of a session."""
+
+    lasting: bool
+    scope_id: int
+    slot: str
+    value: str
+    source_ids: tuple[int, ...]
+
+
+ENDED_ITEMS = 50
+"""Profile items that `Derived.ended` looks back at: the newest of those that ended in one way."""
+
+
 class Derived(Protocol):
     """The derived rows on one database, beside its `memory.base.Store` (there as `derived`).
 
@@ -177,6 +192,11 @@ class Derived(Protocol):
 
     async def items(self, owner: Owner, ids: Sequence[int]) -> tuple[ProfileItem, ...]:
         """Return those of these profile items that the owner's person may be shown there now, oldest first."""
+        ...
+
+    async def ended(self, owner: Owner, sessions: Sequence[tuple[int, str]]) -> tuple[Ended, ...]:
+        """Return what is no longer so of the owner's person: the newest profile items that ended, and the facts that ended in
+        these (scope_id, session_id) and are not said again there. In no order."""
         ...
 
     async def shown(

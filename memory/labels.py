@@ -30,6 +30,7 @@ class Labels(msgspec.Struct, frozen=True, kw_only=True):
     replying_to_bot: str  # {text}
     agent: str  # the speaker's mark of an agent in carried and recalled talk
     person: str  # and of the person who is answered
+    changed: str  # behind it, where what was said is so no longer
     cut: str  # {n}
     no_text: str  # stands for a text that is not there (deleted meanwhile)
 
@@ -67,6 +68,7 @@ ENGLISH = Labels(
     replying_to_bot=", replying to you: “{text}”",
     agent="agent {name}",
     person="this person",
+    changed=", changed since",
     cut="\n[… {n} characters left out …]\n",
     no_text="(no text)",
 )
@@ -99,6 +101,7 @@ CHINESE = Labels(
     replying_to_bot="，回复你：“{text}”",
     agent="智能体 {name}",
     person="此人",
+    changed="，之后有变",
     cut="\n[……此处省略 {n} 字……]\n",
     no_text="（无文字）",
 )

@@ -3,8 +3,8 @@
 What is ranked are the index's hits: ids of terms and numbers, no words. A score is BM25, plus what is said next to it, plus
 how well its whole session fits; each part stands by itself, for the ledger. Pure.
 
-Words: S. E. Robertson and H. Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009). Fusing ranks: G. V.
-Cormack et al., "Reciprocal Rank Fusion" (SIGIR 2009). The weights are measured: tests/bench/README.md.
+Words: S. E. Robertson and H. Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009). The weights are
+measured: tests/bench/README.md.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from __future__ import annotations
 import heapq
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
 from memory.base import Corpus, Hit
 
 _K1 = 1.2  # how soon one more of the same word stops counting
-_B = 0.75  # how much longer texts are discounted
+_B = 0.5  # how much longer texts are discounted: less than among documents, because what is said is short anyway
 _SESSION = 5.0  # what belonging to the session that fits best is worth
 _MEANING = 10.0  # what a similarity of 1 is worth: about two rare words
 _NEIGHBOURS = ((-2, 0.25), (-1, 0.3), (1, 0.3), (2, 0.25))  # shares of the score of what stands so far away
@@ -158,27 +158,3 @@ def _by_neighbours(sessions: Sequence[dict[int, int]], scores: Sequence[float], 
                     total += scores[near] * (_ANSWER if distance == -1 and asks[near] else share)
             given[at] = total
     return given
-
-
-def fuse(*rankings: Sequence[int], k: int = 60, weights: Sequence[float] = ()) -> list[int]:
-    """Return every id of any ranking (each best first), those first that stand high in several; the newest id first among
-    equals. Nothing is lost that only one of them found. `weights`, one for each, say whose word counts more; none: equal."""
-    scores: defaultdict[int, list[float]] = defaultdict(list)
-    for ranking, weight in zip(rankings, weights or [1.0] * len(rankings), strict=True):
-        for place, id_ in enumerate(dict.fromkeys(ranking), 1):
-            scores[id_].append(weight / (k + place))
-    return sorted(scores, key=lambda id_: (math.fsum(scores[id_]), id_), reverse=True)
-
-
-def current(ids: Iterable[int], successors: Mapping[int, int]) -> list[int]:
-    """Return `ids` with each that has a live successor replaced by its newest one, each once, at the best place that it or
-    one of its predecessors had: a question asked in the words of the old value finds the new one, and never the old."""
-    return list(dict.fromkeys(_newest(id_, successors) for id_ in ids))
-
-
-def _newest(id_: int, successors: Mapping[int, int]) -> int:
-    seen = {id_}
-    while (successor := successors.get(id_)) is not None and successor not in seen:
-        seen.add(successor)
-        id_ = successor
-    return id_

@@ -13,7 +13,7 @@ from functools import lru_cache
 import msgspec
 
 from memory.base import LedgerEntry, Loaded, Verdict
-from memory.choosing import ALWAYS, IN_WINDOW, THRESHOLD
+from memory.choosing import ALWAYS, IN_WINDOW, SUPERSEDED, THRESHOLD
 from memory.key import decode_part
 from memory.labels import Labels
 from memory.policy import Policy
@@ -182,6 +182,7 @@ def _recalled(loaded: Loaded, labels: Labels, shown: Collection[Key], *, most: i
         speaker = labels.person if row.role == "user" else labels.agent.format(name=_shown(row.agent))
         text = cut_middle(_line(row.text), _RECALLED_CHARS, count=len, marker=" […] ")
         rule = IN_WINDOW if (row.scope_id, row.id) in shown else loaded.claims.get(row.id, "")
+        speaker += labels.changed if rule == SUPERSEDED else ""
         items.append(
             _Item(
                 id=row.id,

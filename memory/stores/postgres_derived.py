@@ -12,7 +12,7 @@ import msgspec
 
 from memory.base import Fact, Ledger, Message, Owner, ProfileItem, Summary
 from memory.coverage import coverage
-from memory.derived import LIMIT_TURNS, Covered, Due, Fragment, Learned, Material, Shown, live_ids, said_by
+from memory.derived import LIMIT_TURNS, Covered, Due, Ended, Fragment, Learned, Material, Shown, live_ids, said_by
 from memory.forgetting import wordless
 from memory.ids import Ids
 from memory.stores import postgres_derived_sql as sql
@@ -24,6 +24,7 @@ _FACTS = msgspec.json.Decoder(tuple[Fact, ...])
 _ITEMS = msgspec.json.Decoder(tuple[ProfileItem, ...])
 _SUMMARIES = msgspec.json.Decoder(tuple[Summary, ...])
 _SUMMARY = msgspec.json.Decoder(Summary)
+_ENDED = msgspec.json.Decoder(tuple[Ended, ...])
 _TOLD = msgspec.json.Decoder(list[tuple[int, int]])
 
 _encode = msgspec.json.Encoder().encode
@@ -205,6 +206,16 @@ class PostgresDerived:
         }
         ((column,),) = await self._database.fetch(sql.FRAGMENTS, values)
         return messages_in(column)
+
+    async def ended(self, owner: Owner, sessions: Sequence[tuple[int, str]]) -> tuple[Ended, ...]:
+        values = {
+            "person_id": owner.person_id,
+            "namespace": owner.namespace,
+            "scope_ids": [scope_id for scope_id, _ in sessions],
+            "session_ids": [session_id for _, session_id in sessions],
+        }
+        ((column,),) = await self._database.fetch(sql.ENDED, values)
+        return () if column is None else _ENDED.decode(column)
 
     async def items(self, owner: Owner, ids: Sequence[int]) -> tuple[ProfileItem, ...]:
         ((column,),) = await self._database.fetch(sql.ITEMS, _theirs(owner) | {"items": list(ids)})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memory.base import Fact, ProfileItem, Summary
 from memory.coverage import MOST
-from memory.derived import LIMIT_TURNS
+from memory.derived import ENDED_ITEMS, LIMIT_TURNS
 from memory.stores.postgres_owner import OWNER
 from memory.stores.postgres_statement import statement
 from memory.stores.postgres_turn import MESSAGE
@@ -193,6 +193,26 @@ _THEIRS = """p.id = ANY(%(items)s::bigint[]) AND p.person_id = %(person_id)s AND
   AND (p.chat_type = 'group' OR %(private_too)s)"""
 ITEMS = statement(f"""WITH {OWNER} SELECT (SELECT json_agg(to_json(p) ORDER BY p.id) FROM profile_items p
   WHERE {_THEIRS} AND p.status = 'active') FROM me""")
+
+
+def _ended_items(pinned: str, status: str) -> str:
+    return f"""(SELECT true, p.scope_id, p.slot, p.value, p.source_ids FROM profile_items p
+    WHERE p.person_id = %(person_id)s AND p.namespace = %(namespace)s AND p.pinned = {pinned} AND p.status = '{status}'
+      AND p.value <> '' ORDER BY p.id DESC LIMIT {ENDED_ITEMS})"""
+
+
+_ENDED_ITEMS = " UNION ALL ".join(
+    _ended_items(pinned, status) for pinned in ("false", "true") for status in ("superseded", "retracted")
+)
+ENDED = statement(f"""WITH {OWNER} SELECT (SELECT json_agg(json_build_array(e.lasting, e.scope_id, e.slot, e.value, e.source_ids))
+  FROM ({_ENDED_ITEMS}
+    UNION ALL SELECT false, f.scope_id, f.slot, f.value, f.source_ids
+    FROM (SELECT DISTINCT * FROM unnest(%(scope_ids)s::bigint[], %(session_ids)s::text[]) AS s (scope_id, session_id)) s
+    JOIN facts f ON f.scope_id = s.scope_id AND f.session_id = s.session_id AND f.person_id = %(person_id)s
+      AND f.status IN ('superseded', 'retracted') AND f.value <> ''
+    WHERE NOT EXISTS (SELECT FROM facts again WHERE again.scope_id = f.scope_id AND again.session_id = f.session_id
+      AND again.person_id = f.person_id AND again.status = 'active' AND again.slot = f.slot AND again.value = f.value)
+  ) AS e (lasting, scope_id, slot, value, source_ids)) FROM me""")
 SHOWN = statement(f"""WITH {OWNER} SELECT
   (SELECT json_agg(to_json(f) ORDER BY f.id) FROM facts f
     WHERE f.id = ANY(%(facts)s::bigint[]) AND f.scope_id = %(scope_id)s AND f.person_id = %(person_id)s

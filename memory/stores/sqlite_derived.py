@@ -14,13 +14,27 @@ import msgspec
 
 from memory.base import Corpus, Fact, Hit, Ledger, Load, Message, Owner, ProfileItem, Summary
 from memory.coverage import MOST, coverage
-from memory.derived import LIMIT_TURNS, Covered, Due, Fragment, Learned, Material, Shown, live_ids, said_by
+from memory.derived import (
+    ENDED_ITEMS,
+    LIMIT_TURNS,
+    Covered,
+    Due,
+    Ended,
+    Fragment,
+    Learned,
+    Material,
+    Shown,
+    live_ids,
+    said_by,
+)
 from memory.forgetting import wordless
 from memory.ids import Ids
 from memory.stores.rows import readable, storable_struct
 from memory.stores.sqlite_rows import FACTS, MESSAGES, PROFILE, SUMMARIES, read_messages
 
 Result = TypeVar("Result")
+
+_decode_ids = msgspec.json.Decoder(tuple[int, ...]).decode
 
 # --- the queue ---
 
@@ -356,6 +370,14 @@ _SHOWN_FACT = (
 )
 _SHOWN_ITEM = f"""SELECT {PROFILE.select} FROM profile_items WHERE id = ? AND person_id = ? AND namespace = ?
   AND status <> 'retracted' AND (chat_type = 'group' OR ?)"""
+_ENDED_ITEMS = f"""SELECT 1, scope_id, slot, value, source_ids FROM profile_items
+  WHERE person_id = ? AND namespace = ? AND pinned = ? AND status = ? AND value <> '' AND source_ids IS NOT NULL
+  ORDER BY id DESC LIMIT {ENDED_ITEMS}"""
+_ENDED_FACTS = """SELECT 0, f.scope_id, f.slot, f.value, f.source_ids FROM facts AS f
+  WHERE f.scope_id = ? AND f.session_id = ? AND f.person_id = ? AND f.status IN ('superseded', 'retracted')
+    AND f.value <> '' AND f.source_ids IS NOT NULL AND NOT EXISTS (SELECT 1 FROM facts AS again
+      WHERE again.scope_id = f.scope_id AND again.session_id = f.session_id AND again.person_id = f.person_id
+        AND again.status = 'active' AND again.slot = f.slot AND again.value = f.value)"""
 _SHOWN_SUMMARY = f"SELECT {SUMMARIES.select} FROM summaries WHERE id = ? AND scope_id = ?"
 _KNOWN_ITEMS = f"SELECT {PROFILE.select} FROM profile_items WHERE person_id = ? AND status = 'active' ORDER BY id"
 _KNOWN_FACTS = (
@@ -385,6 +407,22 @@ def fragments(db: sqlite3.Connection, owner: Owner, wanted: Sequence[tuple[int, 
         }
         found |= {(row.scope_id, row.id): row for row in read_messages(db.execute(_NEAR, of))}
     return tuple(sorted(found.values(), key=lambda row: (row.created_ms, row.id)))
+
+
+def ended(db: sqlite3.Connection, owner: Owner, sessions: Sequence[tuple[int, str]]) -> tuple[Ended, ...]:
+    """Do what `Derived.ended` promises."""
+    if owner.person_id is None:
+        return ()
+    rows: list[tuple[bool, int, str, str, str]] = []
+    for pinned in (False, True):
+        for status in ("superseded", "retracted"):
+            rows += db.execute(_ENDED_ITEMS, (owner.person_id, owner.namespace, pinned, status))
+    for scope_id, session_id in set(sessions):
+        rows += db.execute(_ENDED_FACTS, (scope_id, session_id, owner.person_id))
+    return tuple(
+        Ended(lasting=bool(lasting), scope_id=scope_id, slot=slot, value=value, source_ids=_decode_ids(sources))
+        for lasting, scope_id, slot, value, sources in rows
+    )
 
 
 def items(db: sqlite3.Connection, owner: Owner, ids: Sequence[int]) -> tuple[ProfileItem, ...]:
@@ -478,6 +516,9 @@ class SqliteDerived:
 
     async def fragments(self, owner: Owner, wanted: Sequence[tuple[int, int]]) -> tuple[Message, ...]:
         return await self._read(lambda db: fragments(db, owner, wanted))
+
+    async def ended(self, owner: Owner, sessions: Sequence[tuple[int, str]]) -> tuple[Ended, ...]:
+        return await self._read(lambda db: ended(db, owner, sessions))
 
     async def items(self, owner: Owner, ids: Sequence[int]) -> tuple[ProfileItem, ...]:
         return await self._read(lambda db: items(db, owner, ids))

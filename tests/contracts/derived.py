@@ -9,7 +9,7 @@ import pytest
 
 from memory.base import Corpus, Frame, Identity, LedgerEntry, Message
 from memory.coverage import coverage
-from memory.derived import Covered, Fragment, FullStore, Learned
+from memory.derived import ENDED_ITEMS, Covered, Fragment, FullStore, Learned
 from tests.contracts.store import (
     HOUR,
     NOW,
@@ -680,6 +680,55 @@ class ShownContract:
         await store.derived.settle(learned(turn, person_id=None))
 
         assert (2, 1) == (before.unlearned, (await store.load(wish(scope.id))).unlearned)
+
+
+class EndedContract:
+    """What is no longer so."""
+
+    async def test_what_ended_is_told_with_its_sources(self, store: FullStore) -> None:
+        """Items of the namespace and facts of the sessions asked about; live ones, those that were forgotten, and what is so
+        again are not among them."""
+        scope, me = await opened(store), await person(store)
+        of: dict[str, Any] = {"person_id": me, "scope_id": scope.id, "status": "superseded"}
+        await store.put_profile([
+            item(1, **of, slot="city", value="武汉", source_ids=(1, 2)),
+            item(2, **of | {"status": "retracted"}, slot="diet", value="nuts", pinned=True, source_ids=(3,)),
+            item(3, **of | {"status": "active"}, slot="city", value="南京", source_ids=(4,)),
+            item(4, **of | {"status": "retracted"}, slot="city", value="", source_ids=(5,)),
+            item(5, **of, namespace="hr", slot="city", value="Bonn", source_ids=(6,)),
+        ])  # fmt: skip
+        here = {"person_id": me, "status": "superseded"}
+        await store.put_facts([
+            fact(11, scope.id, **here, value="8821", source_ids=(7,)),
+            fact(12, scope.id, **here, value="8812", source_ids=(8,)),
+            fact(13, scope.id, **here | {"status": "active"}, value="8812", source_ids=(9,), expires_ms=NOW - 1),
+            fact(14, scope.id, **here, session_id="s-2", value="1", source_ids=(10,)),
+        ])  # fmt: skip
+        reader = owner(scope.id, person_id=me)
+
+        found = await store.derived.ended(reader, [(scope.id, "s-1"), (scope.id, "s-1")])
+
+        assert {
+            (True, scope.id, "city", "武汉", (1, 2)), (True, scope.id, "diet", "nuts", (3,)),
+            (False, scope.id, "order", "8821", (7,)),
+        } == {(one.lasting, one.scope_id, one.slot, one.value, one.source_ids) for one in found}  # fmt: skip
+        assert 3 == len(found)
+        assert 2 == len(await store.derived.ended(reader, []))
+
+    async def test_it_is_the_person_s_own(self, store: FullStore) -> None:
+        """Of another there is nothing, and nobody known has nothing; of many the newest are told."""
+        scope, me, you = await opened(store), await person(store), await person(store, "u2")
+        of: dict[str, Any] = {"scope_id": scope.id, "status": "superseded", "slot": "city"}
+        await store.put_profile([
+            item(n, **of, person_id=me, value=str(n), source_ids=(n,)) for n in range(1, ENDED_ITEMS + 10)
+        ])  # fmt: skip
+        await store.put_facts([fact(500, scope.id, person_id=me, status="retracted")])
+
+        mine = await store.derived.ended(owner(scope.id, person_id=me), [(scope.id, "s-1")])
+
+        assert {*range(10, ENDED_ITEMS + 10), 1, 2} == {id_ for one in mine for id_ in one.source_ids}
+        for other in (you, None):
+            assert () == await store.derived.ended(owner(scope.id, person_id=other), [(scope.id, "s-1")])
 
 
 class KnownContract:

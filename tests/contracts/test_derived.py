@@ -10,6 +10,7 @@ from memory.derived import FullStore
 from tests.contracts.columns import COLUMNS, Column
 from tests.contracts.derived import (
     DueContract,
+    EndedContract,
     KnownContract,
     RecallContract,
     SettleContract,
@@ -48,6 +49,10 @@ class TestSummary(SummaryContract):
 
 class TestRecall(RecallContract):
     """What recall finds."""
+
+
+class TestEnded(EndedContract):
+    """What is no longer so."""
 
 
 class TestKnown(KnownContract):

@@ -7,7 +7,21 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from memory.base import Hit, Loaded, Message, ProfileItem
-from memory.choosing import ALWAYS, MEANING, RECENT, THRESHOLD, UNKNOWN, WORDS, Near, claimed, fitting, in_window
+from memory.choosing import (
+    ALWAYS,
+    MEANING,
+    RECENT,
+    SUCCESSOR,
+    THRESHOLD,
+    UNKNOWN,
+    WORDS,
+    Near,
+    claimed,
+    fitting,
+    in_window,
+    outdated,
+)
+from memory.derived import Ended
 from memory.ids import Ids
 from memory.meaning import Meaning
 from memory.policy import Policy
@@ -15,7 +29,7 @@ from memory.ranking import Ranked
 from memory.service import Memory
 from memory.tokens import Tokenizers
 from tests.contracts.columns import SqliteColumn
-from tests.contracts.store import NOW, item
+from tests.contracts.store import NOW, item, owner
 from tests.fakes import FakeEmbedder
 from tests.unit.remembering import Clock, Talk
 
@@ -28,6 +42,17 @@ def ranked(id_: int, *, words: float = 0.0, meaning: float = 0.0) -> Ranked:
 
 def hit(id_: int, *terms: int, scope_id: int = 7) -> Hit:
     return Hit(scope_id=scope_id, id=id_, session_id="s", position=id_, length=9, terms=dict.fromkeys(terms, 1))
+
+
+def said(id_: int, *, turn_id: int = 1) -> Message:
+    return Message(
+        id=id_, scope_id=7, session_id="s", turn_id=turn_id, event_id=1, role="user", text="q", user="u", channel="c",
+        conversation="r", chat_type="private", agent="a",
+    )  # fmt: skip
+
+
+def ended(slot: str, value: str, *sources: int, lasting: bool = True) -> Ended:
+    return Ended(lasting=lasting, scope_id=7, slot=slot, value=value, source_ids=sources)
 
 
 def profile(*ids: int, **fields: str) -> tuple[ProfileItem, ...]:
@@ -60,6 +85,44 @@ class TestClaimed:
 
         assert {1: ALWAYS} == claims
 
+    def test_what_a_message_says_now_goes_where_the_message_went(self) -> None:
+        """People ask in the words that they used first; of a slot with many values none is another's successor."""
+        rows = tuple(
+            item(id_, person_id=ME, slot=slot) for id_, slot in ((4, "like"), (3, "like"), (2, "city"), (1, ""))
+        )
+
+        found, claims = claimed(rows, [ranked(1, words=2.0)], UNKNOWN, slots={"city": 5.0, "like": 9.0})
+
+        assert [2, 1, 4, 3] == [row.id for row in found]
+        assert {1: WORDS, 2: SUCCESSOR, 3: RECENT, 4: RECENT} == claims
+
+
+class TestOutdated:
+    """Which turns told of something that has changed since."""
+
+    def test_what_ended_and_is_not_said_again(self) -> None:
+        fetched = tuple(said(id_, turn_id=id_ * 100) for id_ in (1, 2, 3, 4))
+        over = [
+            ended("city", "Lisbon", 1),
+            ended("city", "Porto", 2),
+            ended("service", "refund", 3),
+            ended("like", "tea", 9),
+        ]
+        loaded = Loaded(profile=(item(7, person_id=ME, slot="city", value="Porto"),))
+
+        assert {100: {"city"}} == outdated(fetched, over, loaded, owner(7, person_id=ME))
+
+    def test_a_group_is_told_of_no_private_change(self) -> None:
+        """Only where the new value may be shown there, or what changed is of the group itself."""
+        fetched = tuple(said(id_, turn_id=id_ * 100) for id_ in (1, 2, 3))
+        over = [ended("city", "Lisbon", 1), ended("role", "nurse", 2), ended("order", "8821", 3, lasting=False)]
+        loaded = Loaded(profile=(item(7, person_id=ME, slot="role", value="midwife"),))
+        here = owner(7, person_id=ME, chat_type="group")
+
+        assert {200: {"role"}, 300: {"order"}} == outdated(fetched, over, loaded, here)
+        allowed = owner(7, person_id=ME, chat_type="group", private_in_group=True)
+        assert {100, 200, 300} == outdated(fetched, over, loaded, allowed).keys()
+
 
 class TestFitting:
     """Which hits say enough."""
@@ -73,11 +136,7 @@ class TestFitting:
         assert [2, 3, 4, 5] == [one.id for one in found]
 
     def test_what_the_window_shows_is_not_brought_again(self) -> None:
-        shown = Message(
-            id=1, scope_id=7, session_id="s", turn_id=1, event_id=1, role="user", text="q", user="u", channel="c",
-            conversation="r", chat_type="private", agent="a",
-        )  # fmt: skip
-        loaded = Loaded(hits=(hit(1, 1, 2), hit(2, 1, 2)), window=(shown,))
+        loaded = Loaded(hits=(hit(1, 1, 2), hit(2, 1, 2)), window=(said(1),))
 
         assert [2] == [one.id for one in fitting(loaded, in_window(loaded, Policy()), {1: 1.0, 2: 1.0}, {(7, 1): 0.9})]
 

@@ -1,4 +1,4 @@
-"""Which messages a question is about: words, neighbours, sessions, and ranks put together (E23, E27, B26)."""
+"""Which messages a question is about: words, neighbours and sessions (E23, E27, B26)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.base import Corpus, Hit, Load, Owner
-from memory.ranking import LIMIT, Ranked, current, fuse, rank
+from memory.ranking import LIMIT, Ranked, rank
 from memory.terms import term_ids, terms
 
 OWNER = 7
@@ -246,46 +246,3 @@ def test_bm25_is_the_one_of_the_paper() -> None:
 
     assert math.log(1 + 9.5 / 1.5) * 2 * 2.2 / 3.2 == pytest.approx(only.words)
     assert only.words == only.score
-
-
-RANKINGS = st.lists(st.lists(st.integers(0, 20), unique=True, max_size=8), max_size=4)
-
-
-@given(RANKINGS)
-def test_fusing_loses_nothing_and_adds_nothing(rankings: list[list[int]]) -> None:
-    """Every id of any ranking comes out once: a keyword hit is never gated by another ranking's score."""
-    fused = fuse(*rankings)
-
-    assert {id_ for ranking in rankings for id_ in ranking} == set(fused)
-    assert len(fused) == len(set(fused))
-
-
-@given(st.lists(st.integers(0, 99), unique=True), RANKINGS.flatmap(st.permutations))
-def test_fusing_keeps_what_all_agree_on(ranking: list[int], others: list[list[int]]) -> None:
-    """One ranking, however often, comes out as it is; the order of the rankings does not matter."""
-    assert ranking == fuse(ranking) == fuse(ranking, ranking, ranking)
-    assert fuse(*others) == fuse(*reversed(others))
-
-
-def test_who_stands_high_in_both_is_first() -> None:
-    """The formula of reciprocal rank fusion: second in both beats first in one (2/62 against 1/61); weights say who is
-    believed more; equals come newest first."""
-    assert [2, 3, 1] == fuse([1, 2], [3, 2])
-    assert [1, 2, 3] == fuse([1, 2], [3, 2], weights=[1.0, 0.01])
-    assert [5, 4] == fuse([4], [5])
-
-
-def test_a_stale_fact_never_stands_before_its_successor() -> None:
-    """The old value is not recalled while a newer one lives: the newest takes the best place that any of them had, so that a
-    question in the old one's words finds it (a stale-first rate of 0)."""
-    assert [7, 3] == current([1, 3], {1: 4, 4: 7})
-    assert [7, 3] == current([1, 3, 4, 7], {1: 4, 4: 7})
-    assert [1, 3] == current([1, 3], {})
-
-
-@given(st.lists(st.integers(0, 9)), st.dictionaries(st.integers(0, 9), st.integers(0, 9)))
-def test_chains_of_successors_end(ranking: list[int], successors: dict[int, int]) -> None:
-    """Even successions that run in a circle come to an end, and nothing appears twice."""
-    ranked = current(ranking, successors)
-
-    assert len(ranked) == len(set(ranked)) <= len(ranking)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -154,6 +155,33 @@ async def test_what_was_brought_from_a_linked_account_is_replayed(talk: Learner)
         assert PARROT in prepared.context.system
         assert again is not None
         assert (True, ()) == (again.identical, again.difference)
+
+
+async def test_what_has_changed_since_is_marked_and_its_successor_is_there(talk: Learner) -> None:
+    """However many newer items there are, and though the question shares no word with the new value's own; a replay marks it
+    again (B47, C13). What was taken back alone is marked, too."""
+    me = await somebody(talk.store, "ann")
+    for text in (
+        "我住在武汉，离江边很近。",
+        "我住在南京。",
+        "I like coffee.",
+        "I no longer like coffee.",
+        *(f"I like tea {n}." for n in range(5)),
+    ):
+        await talk.say(text, "…", policy=POLICY, person_id=me)
+        await talk.memory.end_session(scope(), agent_change="fresh")
+
+    moved_on = await talk.say("我住在离江边很近的哪里？", "南京", policy=POLICY, person_id=me, language="zh")
+    await talk.memory.end_session(scope(), agent_change="fresh")
+    tasted = await talk.ask("Do I like coffee?", policy=POLICY, person_id=me)
+    again = await talk.memory.replay(moved_on.turn.turn_id, POLICY, was=POLICY)
+
+    assert "此人，之后有变]: 我住在武汉" in moved_on.context.system
+    assert "此人]: 我住在南京" in moved_on.context.system
+    assert "南京" in "".join(re.findall(r'section="profile">(.*?)</memory>', moved_on.context.system, re.S))
+    assert ", changed since]: I like coffee." in tasted.context.system
+    assert again is not None
+    assert (True, ()) == (again.identical, again.difference)
 
 
 async def test_an_item_that_is_over_is_not_found_by_its_words(talk: Learner) -> None:
