@@ -15,7 +15,6 @@ from memory.candidates import Candidate, Source
 from memory.derived import FullStore
 from memory.forgetting import Entry, Forgotten, KnownEntry, Place, Worded, entries, same_words, telling
 from memory.ids import Ids
-from memory.language import language_in
 from memory.slots import sentence_of
 
 
@@ -105,7 +104,7 @@ class Knowing:
         """Return the row's new words; where its place has them already, it has no successor. Notes it in `said`."""
         fresh_id = None if _place(row) in said else self._ids.next()
         said.add(_place(row))
-        text = sentence_of(row.slot, value, language_in(value) or language)
+        text = sentence_of(row.slot, value, language)
         return Worded(id=row.id, fresh_id=fresh_id, value=value, text=text)
 
 

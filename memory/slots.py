@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from memory.base import ItemKind
+from memory.language import language_in
 
 Life = Literal["session", "lasting", "pinned"]
 
@@ -86,6 +87,7 @@ def slot_of(name: str) -> Slot | None:
 
 
 def sentence_of(name: str, value: str, language: str) -> str:
-    """Return a value as its slot reads it, or by itself where there is no such slot."""
+    """Return a value as its slot reads it, or by itself where there is no such slot. The value's own language counts, and
+    `language` where it shows none."""
     slot = slot_of(name)
-    return value if slot is None else slot.sentence(value, language)
+    return value if slot is None else slot.sentence(value, language_in(value) or language)

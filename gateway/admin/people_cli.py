@@ -24,7 +24,6 @@ from memory.errors import MemoryFault
 from memory.exporting import export
 from memory.ids import now_ms
 from memory.key import InvalidKey, encode_part
-from memory.language import language_in
 from memory.people import Person
 from memory.slots import sentence_of
 
@@ -95,7 +94,7 @@ async def _show(store: FullStore, who: int | Identity, *, as_json: bool) -> int:
     for item in items:
         print(f"  {_day(item.valid_from_ms)}  {item.kind:10}  {item.text}{'  (pinned)' if item.pinned else ''}")
     for fact in facts:
-        text = sentence_of(fact.slot, fact.value, language_in(fact.value) or "en")
+        text = sentence_of(fact.slot, fact.value, "en")
         print(f"  {_day(fact.created_ms)}  {'session':10}  {text}  (for this session)")
     return OK
 

@@ -90,14 +90,14 @@ class TestSystemBlock:
         )
 
     def test_facts_read_as_sentences_in_the_language_of_the_talk(self) -> None:
-        """B36: a slot that nobody foresaw is named as the model named it; of the others nobody sees names."""
-        facts = (fact(1, "address_as", "小王"), fact(2, "shoe_size", "42"), fact(3, "flight_number", "MU5101"))
+        """B36: in the value's language where it shows one. A slot that nobody foresaw is named as the model named it."""
+        facts = (fact(1, "product", "跑鞋"), fact(2, "shoe_size", "42"), fact(3, "flight_number", "MU5101"))
 
         english = prompt([], [asked(1)], facts=facts).system
         chinese = prompt([], [asked(1)], facts=facts, language="zh").system
 
-        assert "\n- call them 小王\n- shoe size 42\n- flight number: MU5101\n</memory>" in english
-        assert "\n- 称呼：小王\n- 鞋码 42\n- flight number：MU5101\n</memory>" in chinese
+        assert "\n- 商品：跑鞋\n- shoe size 42\n- flight number: MU5101\n</memory>" in english
+        assert "\n- 商品：跑鞋\n- 鞋码 42\n- flight number：MU5101\n</memory>" in chinese
 
     def test_what_happened_has_its_day(self) -> None:
         """B21, B47: a refund asked for in spring is no refund asked for now."""
