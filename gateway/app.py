@@ -51,18 +51,18 @@ from gateway.inbox.base import Event, Inbox, Outbox
 from gateway.inbox.erasable import Erasable
 from gateway.inbox.sqlite import SqliteInbox
 from gateway.intake import Intake
-from gateway.knowing import Knowing
-from gateway.known import Known
 from gateway.lanes import Gathering, Lanes
 from gateway.learning import Learner
 from gateway.linking import Linking, Mover
 from gateway.live import Live, MadeAgent
+from gateway.memory_in_chat import MemoryInChat
+from gateway.memory_on_page import MemoryOnPage
 from gateway.metrics import Metrics
 from gateway.naming import Naming
 from gateway.pacing import Pacing
 from gateway.people import People
+from gateway.personal_memory import PersonalMemory
 from gateway.presence import Presence
-from gateway.remembering import Remembering
 from gateway.replies import Commands
 from gateway.rescoping import rules, settle
 from gateway.responder import Responder
@@ -365,8 +365,8 @@ async def run(
         )
         naming = Naming(channels=live, names_s=queue.names_s)
         explaining = Explaining(admin=Admin(memory=memory, store=store), intake=intake, inbox=queues, live=live)
-        knowing = Knowing(store=store, ids=ids, clock=now_ms)
-        remembering = Remembering(knowing=knowing, people=people, live=live)
+        personal = PersonalMemory(store=store, ids=ids, clock=now_ms)
+        remembering = MemoryOnPage(personal=personal, people=people, live=live)
         asking = Asking(live=live, memory=memory, streams=streams, metrics=metrics)
         responder = Responder(
             inbox=queues,
@@ -378,7 +378,7 @@ async def run(
                 memory=memory,
                 people=people,
                 asking=asking,
-                known=Known(knowing=knowing, store=store, names=memory.names, live=live, clock=now_ms),
+                in_chat=MemoryInChat(personal=personal, store=store, names=memory.names, live=live, clock=now_ms),
                 linking=Linking(
                     links=store.links, people=people, live=live, ids=ids, moving=lambda: mover.wake(), clock=now_ms
                 ),
@@ -580,7 +580,7 @@ def make_adapter(
     *,
     live: Live,
     explains: Explaining,
-    remembers: Remembering,
+    remembers: MemoryOnPage,
     guesses: Guesses,
     metrics: Metrics,
 ) -> Adapter:

@@ -9,9 +9,9 @@ from config.channels.base import RoomSettings
 from gateway.asking import Asking
 from gateway.commands import Command, agent_answer, help_text, lasts
 from gateway.incoming import message_of
-from gateway.known import Known
 from gateway.linking import Linking
 from gateway.live import Live
+from gateway.memory_in_chat import MemoryInChat
 from gateway.notices import notice
 from gateway.people import People, identity_of, vouched
 from gateway.routing import Route, language_of
@@ -23,12 +23,12 @@ class Commands:
     """Carries commands out, in the scope that memory uses (nanobot#1482)."""
 
     def __init__(
-        self, *, memory: Memory, people: People, asking: Asking, known: Known, linking: Linking, live: Live
+        self, *, memory: Memory, people: People, asking: Asking, in_chat: MemoryInChat, linking: Linking, live: Live
     ) -> None:
         self._memory = memory
         self._people = people
         self._asking = asking
-        self._known = known
+        self._in_chat = in_chat
         self._linking = linking
         self._live = live
 
@@ -84,15 +84,15 @@ class Commands:
         rules = trim(loaded.window, limits).rules if loaded.window else []
         count = sum(rule not in OUT for rule in rules)
         window = notice("memory_window" if count else "memory_empty", route.language, count=count)
-        return window if person is None else f"{await self._known.shown(person, route)}\n\n{window}"
+        return window if person is None else f"{await self._in_chat.shown(person, route)}\n\n{window}"
 
     async def _forget(self, command: Command, route: Route, room: RoomSettings) -> str:
         person = await self._person(route.event)
         if person is None:
             return notice("unknown_sender", route.language)
         if command.name == "unlearn":
-            return await self._known.unlearn(person, route, room)
-        text, everything = await self._known.forget(person, command.argument, route, room)
+            return await self._in_chat.unlearn(person, route, room)
+        text, everything = await self._in_chat.forget(person, command.argument, route, room)
         if everything and route.event.chat_type == "private":
             await self.new(route, room)
         return text

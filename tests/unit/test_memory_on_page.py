@@ -11,10 +11,10 @@ import pytest
 from adapters.base import Remembered, Sender
 from config.loader import load
 from gateway.channels import Times
-from gateway.knowing import Knowing
 from gateway.live import Live
+from gateway.memory_on_page import MemoryOnPage
 from gateway.people import People
-from gateway.remembering import Remembering
+from gateway.personal_memory import PersonalMemory
 from memory.bar_words import EMAIL, RULES
 from memory.base import Identity
 from memory.derived import FullStore
@@ -36,7 +36,7 @@ async def store(request: pytest.FixtureRequest) -> AsyncIterator[FullStore]:
         yield opened_store
 
 
-def remembering(store: FullStore, folder: Path, *, emails: bool) -> Remembering:
+def remembering(store: FullStore, folder: Path, *, emails: bool) -> MemoryOnPage:
     (folder / "my.yaml").write_text(SETTINGS.replace("EMAILS", str(emails).lower()), "utf-8")
     live = Live(
         load(folder / "my.yaml", {}),
@@ -44,11 +44,13 @@ def remembering(store: FullStore, folder: Path, *, emails: bool) -> Remembering:
         make_adapter=lambda name, settings: pytest.fail("no channel is made"),
         times=Times(start_s=1, send_s=1, rest_s=1),
     )
-    return Remembering(knowing=Knowing(store=store, ids=Ids(1), clock=lambda: NOW), people=People(store), live=live)
+    return MemoryOnPage(
+        personal=PersonalMemory(store=store, ids=Ids(1), clock=lambda: NOW), people=People(store), live=live
+    )
 
 
 @pytest.fixture
-def page(store: FullStore, tmp_path: Path) -> Remembering:
+def page(store: FullStore, tmp_path: Path) -> MemoryOnPage:
     return remembering(store, tmp_path, emails=False)
 
 
@@ -56,11 +58,11 @@ async def ann(store: FullStore) -> int:
     return await store.person(Identity(kind="console", tenant="page", account="ann"), now_ms=NOW)
 
 
-async def texts(page: Remembering, *, language: str = "en") -> list[str]:
+async def texts(page: MemoryOnPage, *, language: str = "en") -> list[str]:
     return [one.text for one in (await page.remembered("page", ANN, language=language)).kept]
 
 
-async def test_nobody_has_no_memory(page: Remembering) -> None:
+async def test_nobody_has_no_memory(page: MemoryOnPage) -> None:
     """A sender whom the platform does not vouch for sees nothing, and changes nothing."""
     hidden = Sender(user="x", tenant="page", account="x", trusted=False)
 
@@ -69,7 +71,7 @@ async def test_nobody_has_no_memory(page: Remembering) -> None:
     assert "这一条已经忘掉了。" == await page.correct("page", hidden, "i1", "tea", language="zh")
 
 
-async def test_what_an_admin_wrote_is_corrected_as_it_stands(page: Remembering, store: FullStore) -> None:
+async def test_what_an_admin_wrote_is_corrected_as_it_stands(page: MemoryOnPage, store: FullStore) -> None:
     """An item without a slot is its text; it is told as entered, with no place."""
     await store.put_profile([item(5, person_id=await ann(store), text="prefers 早班")])
     (kept,) = (await page.remembered("page", ANN, language="zh")).kept
@@ -81,7 +83,7 @@ async def test_what_an_admin_wrote_is_corrected_as_it_stands(page: Remembering, 
     assert ["prefers 晚班"] == await texts(page)
 
 
-async def test_each_namespace_and_session_gets_the_new_value_once(page: Remembering, store: FullStore) -> None:
+async def test_each_namespace_and_session_gets_the_new_value_once(page: MemoryOnPage, store: FullStore) -> None:
     """All rows that say it are corrected, of whatever namespace and session; where the new value is known, the old one goes."""
     me = await ann(store)
     of: dict[str, Any] = {"person_id": me, "slot": "like"}
@@ -109,7 +111,7 @@ async def test_each_namespace_and_session_gets_the_new_value_once(page: Remember
 
 
 async def test_an_address_is_kept_where_the_channel_keeps_them(
-    page: Remembering, store: FullStore, tmp_path: Path
+    page: MemoryOnPage, store: FullStore, tmp_path: Path
 ) -> None:
     """`memory.facts.emails` of the channel decides, as for what is said."""
     await store.put_profile(

@@ -15,9 +15,9 @@ import msgspec
 from config.channels.base import RoomSettings
 from gateway import forget_argument
 from gateway.forget_argument import Called, Everything, Numbered
-from gateway.knowing import Knowing
 from gateway.live import Live
 from gateway.notices import Language, notice
+from gateway.personal_memory import PersonalMemory
 from gateway.routing import Route
 from memory.derived import FullStore
 from memory.forgetting import LISTED, Forgotten, KnownEntry, Listing, Place, entries, reads
@@ -30,14 +30,14 @@ NUMBERS_MS = 600_000
 SHOWN_CHARS = 200
 
 
-class Known:
+class MemoryInChat:
     """Answers `/memory` and `/forget`."""
 
     def __init__(
-        self, *, knowing: Knowing, store: FullStore, names: Names, live: Live, clock: Callable[[], int]
+        self, *, personal: PersonalMemory, store: FullStore, names: Names, live: Live, clock: Callable[[], int]
     ) -> None:
         """`clock` gives milliseconds since 1970, UTC."""
-        self._knowing = knowing
+        self._personal = personal
         self._store = store
         self._names = names
         self._live = live
@@ -45,9 +45,9 @@ class Known:
 
     async def shown(self, person_id: int, route: Route) -> str:
         """Return what is known of the person, numbered, as far as it may be shown in this place."""
-        found, places = await self._knowing.known(person_id)
+        found, places = await self._personal.known(person_id)
         language = route.language
-        waiting = len({row.turn_id for row in await self._knowing.waiting(person_id)})
+        waiting = len({row.turn_id for row in await self._personal.waiting(person_id)})
         late = [notice("known_waiting", language, count=waiting)] if waiting else []
         if not found:
             return "\n".join([notice("known_nothing", language), *late])
@@ -99,13 +99,13 @@ class Known:
         wrong = [number for number in numbers if not 1 <= number <= len(listing.entries)]
         if wrong:
             return notice("forget_no_such", language, number=wrong[0], count=len(listing.entries), prefix=prefix)
-        forgotten = await self._knowing.forget(person_id, [listing.entries[number - 1] for number in numbers])
+        forgotten = await self._personal.forget(person_id, [listing.entries[number - 1] for number in numbers])
         if not forgotten.items and not forgotten.facts:
             return notice("forget_gone", language)
         return await self._told_all(forgotten, route, room)
 
     async def _forget_called(self, person_id: int, slots: Sequence[str], route: Route, room: RoomSettings) -> str:
-        forgotten = await self._knowing.forget_slots(person_id, slots)
+        forgotten = await self._personal.forget_slots(person_id, slots)
         if not forgotten.items and not forgotten.facts:
             return notice("forget_unknown", route.language, prefix=self._prefix(route))
         return await self._told_all(forgotten, route, room)
@@ -114,7 +114,7 @@ class Known:
         now = self._clock()
         listing = await self._store.forgetting.listing(person_id) or Listing(listed_ms=0, entries=())
         await self._store.forgetting.put_listing(person_id, msgspec.structs.replace(listing, all_asked_ms=now))
-        found, _ = await self._knowing.known(person_id)
+        found, _ = await self._personal.known(person_id)
         return notice("forget_all_ask", language, count=len(found), prefix=prefix)
 
     async def _forget_all(self, person_id: int, language: Language, prefix: str) -> tuple[str, bool]:
@@ -122,7 +122,7 @@ class Known:
         asked = listing.all_asked_ms if listing else None
         if asked is None or self._clock() - asked > NUMBERS_MS:
             return await self._ask(person_id, language, prefix), False
-        forgotten = await self._knowing.forget_all(person_id)
+        forgotten = await self._personal.forget_all(person_id)
         count = len(entries(forgotten.items, forgotten.facts, {}))
         return notice("forget_all_done", language, count=count), True
 

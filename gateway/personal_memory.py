@@ -1,5 +1,5 @@
-"""What is known of a person, as single things: shown, forgotten, corrected. The commands in chat (`known.py`) and the pages that
-show it (`remembering.py`) both stand on this.
+"""What is known of a person, as single things: shown, forgotten, corrected. What people see of it in chat (`memory_in_chat.py`)
+and on pages (`memory_on_page.py`) stands on this.
 
 A thing is all the rows that say it: an item, and the facts of sessions beside it. Whatever is named by its rows means those that
 have come to say the same since, and what waits to be learned from is withheld where it says so too.
@@ -18,7 +18,7 @@ from memory.ids import Ids
 from memory.slots import sentence_of
 
 
-class Knowing:
+class PersonalMemory:
     """What one store knows of people. Raises `memory.errors.StoreUnavailable`."""
 
     def __init__(self, *, store: FullStore, ids: Ids, clock: Callable[[], int]) -> None:

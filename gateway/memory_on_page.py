@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from adapters.base import Kept, Remembered, Sender, Waits
-from gateway.knowing import Knowing
 from gateway.live import Live
 from gateway.notices import notice
 from gateway.people import People
+from gateway.personal_memory import PersonalMemory
 from memory.bar_words import RULES
 from memory.forgetting import Entry, KnownEntry, Place, reads
 from memory.key import decode_part
@@ -17,11 +17,11 @@ _ID = re.compile(r"([if])(\d{1,19})")
 _IDS = re.compile(rf"{_ID.pattern}(?:\.{_ID.pattern})*")
 
 
-class Remembering:
+class MemoryOnPage:
     """Every call is for the person behind the sender's account on this channel, and for no other."""
 
-    def __init__(self, *, knowing: Knowing, people: People, live: Live) -> None:
-        self._knowing = knowing
+    def __init__(self, *, personal: PersonalMemory, people: People, live: Live) -> None:
+        self._personal = personal
         self._people = people
         self._live = live
 
@@ -29,8 +29,8 @@ class Remembering:
         person = await self._person(channel, sender)
         if person is None:
             return Remembered()
-        waiting = await self._knowing.waiting(person)  # first: what is learned of it meanwhile is then known
-        found, places = await self._knowing.known(person)
+        waiting = await self._personal.waiting(person)  # first: what is learned of it meanwhile is then known
+        found, places = await self._personal.known(person)
         return Remembered(
             kept=tuple(_kept(entry, places.get(entry.scope_id), language=language) for entry in found),
             waits=tuple(Waits(text=row.text, said_ms=row.created_ms) for row in waiting),
@@ -41,7 +41,7 @@ class Remembering:
         if person is None:
             return 0
         rows = None if kept is None else _rows(kept)
-        gone = await (self._knowing.forget_all(person) if rows is None else self._knowing.forget(person, [rows]))
+        gone = await (self._personal.forget_all(person) if rows is None else self._personal.forget(person, [rows]))
         return len(gone.items) + len(gone.facts)
 
     async def correct(self, channel: str, sender: Sender, kept: str, value: str, *, language: str) -> str | None:
@@ -50,7 +50,7 @@ class Remembering:
         if person is None:
             return gone
         emails = self._live.configuration.effective(channel).memory.facts.emails
-        went = await self._knowing.correct(person, _rows(kept), value, language=language, emails=emails)
+        went = await self._personal.correct(person, _rows(kept), value, language=language, emails=emails)
         if isinstance(went, str):
             english, chinese = RULES[went]
             return chinese if language == "zh" else english
