@@ -161,16 +161,16 @@ def _pinned(loaded: Loaded, labels: Labels) -> _Source:
 
 
 def _profile(loaded: Loaded, labels: Labels, said: Collection[int], *, most: int) -> _Source:
-    """Without what the facts with these ids say. What happened has its day."""
-    here = {(row.slot, row.value) for row in loaded.facts if row.id in said}
-    items = [
-        _Item(
-            id=row.id,
-            text=f"- {_line(row.text)}{f' ({_day(row.valid_from_ms)})' if row.kind == 'service' else ''}",
-            rule=IN_FACTS if (row.slot, row.value) in here else loaded.claims.get(row.id, ""),
-        )
-        for row in reversed(loaded.profile)
-    ]
+    """Without what the facts with these ids say: the same, or what a service event is made of. What happened has its day."""
+    facts = [row for row in loaded.facts if row.id in said]
+    here = {(row.slot, row.value) for row in facts}
+    sources = {id_ for row in facts for id_ in row.source_ids}
+    items = []
+    for row in reversed(loaded.profile):
+        event = row.kind == "service"
+        told = (row.slot, row.value) in here or (event and not sources.isdisjoint(row.source_ids))
+        text = f"- {_line(row.text)}{f' ({_day(row.valid_from_ms)})' if event else ''}"
+        items.append(_Item(id=row.id, text=text, rule=IN_FACTS if told else loaded.claims.get(row.id, "")))
     always = sum(1 for item in items if item.rule == ALWAYS)
     return _Source(name="profile", label=labels.profile, items=items, most=most + always)
 

@@ -142,14 +142,17 @@ class TestShares:
         what is pinned, there."""
         new = item(1, "likes white", slot="like", value="white")
         allergy = item(2, "allergic to nuts", pinned=True, slot="allergy", value="nuts")
+        event = item(
+            5, "service history: refund (8821)", kind="service", slot="service", value="refund (8821)", source_ids=(7,)
+        )
         older = (item(3, "likes tea", slot="like", value="tea"), item(4, "speaks Thai", slot="speaks", value="Thai"))
-        facts = (fact(8, "like", "white"), fact(9, "allergy", "nuts"))
-        fields = {"pinned": (allergy,), "profile": (new, *older), "facts": facts, "profile_items": 2}
+        facts = (fact(8, "like", "white"), fact(9, "allergy", "nuts"), fact(10, "order", "8821", source_ids=(7,)))
+        fields = {"pinned": (allergy,), "profile": (new, event, *older), "facts": facts, "profile_items": 2}
         system = prompt([], [asked(1)], **fields).system
 
         assert [("in", "pinned")] == self.verdicts("pinned", **fields)
-        assert [("in", "profile"), ("in", "profile"), ("out", "in_facts")] == self.verdicts("profile", **fields)
-        assert [("in", "facts"), ("out", "in_pinned")] == self.verdicts("facts", **fields)
+        assert [("in", "profile")] * 2 + [("out", "in_facts")] * 2 == self.verdicts("profile", **fields)
+        assert [("in", "facts"), ("out", "in_pinned"), ("in", "facts")] == self.verdicts("facts", **fields)
         assert (1, 1) == (system.count("likes white"), system.count("allergic to nuts"))
 
     def test_the_newest_profile_items_come_first(self) -> None:
