@@ -1,7 +1,7 @@
 """Which messages and profile items a question is about: keywords first, without a model, the same on every machine.
 
 What is ranked are the index's hits: ids of terms and numbers, no words. A score is BM25, plus what is said next to it, plus
-how well its whole session fits; each part stands by itself, for the ledger. Pure.
+how well its whole session fits; each part stands by itself, so that a claim can be told. Pure.
 
 Words: S. E. Robertson and H. Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009). The weights are
 measured: tests/bench/README.md.
