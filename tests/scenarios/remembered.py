@@ -6,19 +6,15 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import sqlite3
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-import psycopg
 import redis
 
 from memory.ids import now_ms
 from tests.scenarios.platforms import Room, words
-from tests.scenarios.world import Hook, Prompt, rows
-from tests.services import as_admin
+from tests.scenarios.world import Hook, Prompt, rows, write
 
 LOST = "I can't tell what you mean."
 
@@ -129,7 +125,8 @@ class RoomTalk:
         return self.room.replies()[-1]
 
 
-_LEFT = """SELECT (SELECT count(*) FROM ledgers WHERE due_ms IS NOT NULL) + (SELECT count(*) FROM learners WHERE until_ms > ?)
+_LEFT = """SELECT (SELECT count(*) FROM ledgers WHERE due_ms IS NOT NULL)
+  + (SELECT count(*) FROM learners WHERE until_ms > ? AND scope_id <> 0)  -- 0: whoever embeds
   + (SELECT count(DISTINCT turn_id) FROM messages AS m
      WHERE role = 'user' AND NOT EXISTS (SELECT 1 FROM ledgers AS l WHERE l.turn_id = m.turn_id))"""
 
@@ -165,20 +162,9 @@ def days_later(storage: str, days: int) -> None:
         f'UPDATE "{table}" SET "{column}" = "{column}" - {days * 86_400_000}'
         for table, column in rows(storage, _TIMES[url.partition(":")[0]])
     ]
-    _write(url, earlier)
+    write(storage, *earlier)
 
 
 def leases_end(storage: str) -> None:
     """Let the time be over for which a gateway that died had taken what it was learning from."""
-    _write(storage.partition("\n")[0], ["UPDATE learners SET until_ms = 0"])
-
-
-def _write(url: str, statements: Sequence[str]) -> None:
-    if url.startswith("sqlite"):
-        with closing(sqlite3.connect(url.removeprefix("sqlite:///"), timeout=10)) as opened, opened:
-            for statement in statements:
-                opened.execute(statement)
-    else:
-        with psycopg.connect(as_admin(url)) as server:
-            for statement in statements:
-                server.execute(statement.encode())
+    write(storage, "UPDATE learners SET until_ms = 0")

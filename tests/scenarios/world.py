@@ -369,6 +369,19 @@ def rows(storage: str, query: str, *parameters: object) -> list[tuple[Any, ...]]
         return opened.execute(query, parameters).fetchall()
 
 
+def write(storage: str, *statements: str) -> None:
+    """Change a gateway's database, past it, in one transaction. `storage`: as in the settings file."""
+    url = storage.partition("\n")[0]
+    if not url.startswith("sqlite:///"):
+        with psycopg.connect(as_admin(url)) as server:
+            for statement in statements:
+                server.execute(statement.encode())
+        return
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None, timeout=10)) as opened:
+        for statement in ("BEGIN IMMEDIATE", *statements, "COMMIT"):
+            opened.execute(statement)
+
+
 @contextmanager
 def locked(database: Path) -> Iterator[None]:
     """Hold a SQLite file as another program would: nobody else can write to it."""
