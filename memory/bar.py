@@ -13,12 +13,15 @@ from typing import Final
 
 from memory.bar_words import (
     BANK_CARD,
+    DENIABLE_SLOTS,
     EMPTY,
     FREE_SLOTS,
     INSTRUCTION_LIKE,
     NO_WORD,
+    NOT_OF_SPEAKER,
     ORDER_SLOTS,
     OTHER_SPEAKER,
+    OWN_SLOTS,
     PHONE,
     SECRET,
     SECRET_SLOTS,
@@ -28,6 +31,7 @@ from memory.bar_words import (
 from memory.candidates import Candidate, Source
 from memory.folding import folded, with_numbers
 from memory.instructions import instruction_like, no_plain_note, orders
+from memory.rules.doubt import doubted
 from memory.sensitive import findings, sensitive
 from memory.slots import SLOTS
 
@@ -55,8 +59,13 @@ def weigh(candidate: Candidate, sources: Mapping[int, Source], *, speaker: int, 
         return OTHER_SPEAKER
     if not retracts and (rule := _content(candidate.slot, value, detail, source.text, emails=emails)):
         return rule
-    said = all(supported(part, source.text) for part in (value, detail) if part)
-    return None if said else UNSUPPORTED
+    if not all(supported(part, source.text) for part in (value, detail) if part):
+        return UNSUPPORTED
+    # The rules have asked that themselves, and of more than the value's place.
+    if retracts or candidate.by == "rules" or candidate.slot not in OWN_SLOTS:
+        return None
+    is_doubted = doubted(source.text, value, deniable=candidate.slot in DENIABLE_SLOTS)
+    return NOT_OF_SPEAKER if is_doubted else None
 
 
 def _shape(value: str, detail: str, *, retracts: bool) -> str | None:

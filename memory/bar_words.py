@@ -12,6 +12,7 @@ NO_WORD: Final = "no_word"
 TOO_LONG: Final = "too_long"
 UNSUPPORTED: Final = "unsupported"
 OTHER_SPEAKER: Final = "other_speaker"
+NOT_OF_SPEAKER: Final = "not_of_speaker"
 INSTRUCTION_LIKE: Final = "instruction_like"
 ID_CARD: Final = "sensitive_id_card"
 BANK_CARD: Final = "sensitive_bank_card"
@@ -26,6 +27,10 @@ RULES: Final[dict[str, tuple[str, str]]] = {
     TOO_LONG: ("The value is longer than a fact can be.", "内容超过了一条事实的长度上限。"),
     UNSUPPORTED: ("The value does not stand in the message that it cites.", "所引用的消息里没有这个内容。"),
     OTHER_SPEAKER: ("The message that it cites was written by somebody else.", "所引用的消息不是本人说的。"),
+    NOT_OF_SPEAKER: (
+        "The message asks, supposes or denies it, or says it of somebody else.",
+        "消息里只是提问、假设、否认，或说的是别人。",
+    ),
     INSTRUCTION_LIKE: (
         "It tells the assistant what to do or claims a right, instead of stating a fact about the person.",
         "内容是对助手的指令，或自称拥有某种权限、优惠，而不是关于本人的客观事实。",
@@ -54,3 +59,9 @@ ORDER_SLOTS: Final = frozenset({
 })  # fmt: skip
 # Slots whose values may be any sentence, and last: only a plain note about the speaker is kept there.
 FREE_SLOTS: Final = frozenset({"remember", "service", "limit", "access", "wish"})
+# Slots of the person himself, in which a "not" before the value makes it untrue.
+DENIABLE_SLOTS: Final = frozenset({
+    "name", "address_as", "city", "employer", "role", "department", "membership", "birthday", "speaks", "shoe_size",
+    "clothes_size", "like", "allergy", "eats",
+})  # fmt: skip
+OWN_SLOTS: Final = DENIABLE_SLOTS | {"dislike", "diet", "access", "limit", "fit"}

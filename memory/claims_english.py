@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Final
 
 _BENEFIT: Final = (
-    r"\bfree\b(?! (?:time|day|wi-?fi|parking|breakfast|cancell?ation|samples?|trial|of (?!charge)|from|speech|on my)|-)"
+    r"(?<!-)\bfree\b(?! (?:time|day|wi-?fi|parking|breakfast|cancell?ation|samples?|trial|of (?!charge)|from|speech|on my)|-)"
     r"|\b(?:for nothing|gratis|complimentary|on the house|half price|staff pric\w+|money back|priority service)\b"
     r"|\b(?:without|at no|no) (?:cost|charge|payment|paying|fees?)\b|\b(?:at|to|is|be|for me) (?:zero|nothing|0)\b"
     r"|\b(?:discount|refund|compensat|reimburs|waive|voucher|coupon|upgrade)\w{0,6}\b|\b\d+ ?(?:%|percent off)"
@@ -112,13 +112,14 @@ OTHERS: Final = (
     r"|people|everyone|everybody|anyone|anybody|nobody|customers|users|guests|assistant|chatbot|bot|headquarters|competitors?)\b"
 )
 RIGHTS: Final = (
-    r"\b(?:money|payments?|bill(?:s|ed)?|developers?|commands?|pric\w+|costs?|cents?|free(?![ -](?:time|day|range|from|on))"
+    r"\b(?:money|payments?|bill(?:s|ed)?|developers?|commands?|pric\w+|costs?|cents?|(?<!-)free(?![ -](?:time|day|range|from|on))"
     r"|gifts?|discount\w*|refund\w*|vouchers?|coupons?|credit(?! card)"
     r"|paying|charg(?:e|ed|es|ing)|settled|ow(?:e|es|ed)|fees?|waive\w*|compensat\w*|limits?|infinity|unlimited|rules?"
     r"|polic(?:y|ies)"
     r"|approv\w+|verif\w+|proof|proven|valid|authori[sz]\w*|admin\w*|permissions?|rights|privileg\w*|priority|queue|unlock\w*"
     r"|master key"
-    r"|overrid\w*|instructions?|prompts?|complaints?|reviews?|turned down|refus\w+|obey\w*|loyal\w*|exempt\w*|allowed|checks)\b"
+    r"|overrid\w*|instructions?|prompts?|complaints?|reviews?|turned down|refus\w+|obey\w*|loyal\w*|exempt\w*"
+    r"|(?<!not )allowed|checks)\b"
 )
 BEGINS: Final = (
     r"^(?!(?:i|i'm|i've|i'd|i'll|im|my|we|we're|we've|our|the|an?|this|that|these|those|there|it|it's|he|she|his|her|they"

@@ -25,7 +25,7 @@ def believed(sentence: Sentence, match: re.Match[str], rule: Rule, manner: Manne
     ):
         return False
     start, end = _clause(text, match)
-    if manner.asking.search(text[start:end]) or (sentence.asks and _is_asked(text[end:], manner)):
+    if manner.asking.search(text[start:end]) or (sentence.asks and is_asked(text[end:], manner)):
         return False
     return rule.bearing != "lead" or _is_speakers(text[start : match.start()], said + before)
 
@@ -36,8 +36,9 @@ def _clause(text: str, match: re.Match[str]) -> tuple[int, int]:
     return starts[-1] if starts else 0, following.start() if following else len(text)
 
 
-def _is_asked(rest: str, manner: Manner) -> bool:
-    """A question mark at the sentence's end asks for its last clause; a mere "right?" asks for all of it."""
+def is_asked(rest: str, manner: Manner) -> bool:
+    """Say whether a question asks for what stands before its `rest`. A question mark at the sentence's end asks for its last
+    clause; a mere "right?" asks for all of it."""
     last = _CLAUSE.split(rest)[-1].strip()
     return len(last) < 2 or manner.tag.match(last) is not None
 

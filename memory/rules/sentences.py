@@ -48,7 +48,7 @@ class Sentence(msgspec.Struct, frozen=True, kw_only=True):
 
 def sentences(message: str) -> list[Sentence]:
     """Return the sentences a person said himself, in order; what is quoted, code or a link is blotted out."""
-    own = _spoken(unicodedata.normalize("NFKC", message[:_MOST]))
+    own = own_words(message)
     text = own.translate(_PLAIN)
     found, start = [], 0
     for end in (*_END.finditer(text), None):
@@ -58,6 +58,11 @@ def sentences(message: str) -> list[Sentence]:
             found.append(_sentence(own[start:stop], text[start:stop], asks=asks))
         start = end.end() if end else stop
     return found
+
+
+def own_words(message: str) -> str:
+    """Return the message as far as it is read, in one width, with what the person did not say himself blotted out."""
+    return _spoken(unicodedata.normalize("NFKC", message[:_MOST]))
 
 
 def comparable(value: str) -> str:
