@@ -128,10 +128,10 @@ DROP_FRAGMENTS = statement(f"""WITH dropped AS (
 
 # Follow a table `touched (scope_id, id, turn_id)` of messages: what came from them is deleted.
 _TAKEN_ALONG = f"""facts_gone AS (
-  DELETE FROM facts f USING touched t WHERE f.scope_id = t.scope_id AND t.id = ANY(f.source_ids)
+  DELETE FROM facts f USING touched t WHERE f.scope_id = t.scope_id AND f.last_source >= t.id AND t.id = ANY(f.source_ids)
 ), items_gone AS (
   DELETE FROM profile_items p USING touched t
-  WHERE p.scope_id = t.scope_id AND p.scope_id <> 0 AND t.id = ANY(p.source_ids) RETURNING p.id
+  WHERE p.scope_id = t.scope_id AND p.scope_id <> 0 AND p.last_source >= t.id AND t.id = ANY(p.source_ids) RETURNING p.id
 ), dropped AS (
   SELECT scope_id, id FROM touched UNION SELECT 0, id FROM items_gone
 ), {DROPPED}"""

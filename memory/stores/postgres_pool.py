@@ -170,7 +170,8 @@ class Transaction:
 
     async def name_owners(self, scope_id: int, ids: Sequence[int] | None = None) -> None:
         """Name all persons of whom something came from these messages of the scope; None: from any."""
-        ((owners,),) = await self.fetch(OWNERS_OF, {"scope_id": scope_id, "ids": None if ids is None else list(ids)})
+        of = {"scope_id": scope_id, "ids": None if ids is None else list(ids), "first_id": min(ids or [0])}
+        ((owners,),) = await self.fetch(OWNERS_OF, of)
         await self.name(*(owners or ()))
 
 

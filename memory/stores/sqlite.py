@@ -313,7 +313,7 @@ class SqliteStore:
         # The log holds pages as they were before something was erased.
         try:
             async with asyncio.timeout(self._timeout_s), self._write_turn:
-                emptied = await asyncio.to_thread(sqlite_file.empty_log, self._path, timeout_s=self._timeout_s)
+                emptied = await asyncio.to_thread(sqlite_file.empty_log, self._path)
         except TimeoutError:
             emptied = False
         if not emptied:

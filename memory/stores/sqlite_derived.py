@@ -77,7 +77,7 @@ _BEFORE = f"""SELECT {MESSAGES.select} FROM messages
   WHERE scope_id = ? AND id < ? AND session_id = ? ORDER BY id DESC LIMIT 1"""
 _LIVE_FACTS = """SELECT {} FROM facts
   WHERE scope_id = ? AND session_id = ? AND person_id = ? AND status = 'active' AND expires_ms > ? ORDER BY id"""
-_LIVE_ITEMS = """SELECT {} FROM profile_items
+_LIVE_ITEMS = """SELECT {} FROM profile_items INDEXED BY profile_items_live
   WHERE person_id = ? AND namespace = ? AND status = 'active' AND coalesce(valid_to_ms > ?, TRUE) ORDER BY id"""
 
 
@@ -270,10 +270,10 @@ def corpus(db: sqlite3.Connection, owner: Owner) -> Corpus:
 
 # --- what an edit or a deletion takes along ---
 
-_FACTS_OF = """SELECT id FROM facts WHERE scope_id = ?
-  AND EXISTS (SELECT 1 FROM json_each(source_ids) WHERE value = ?)"""
-_ITEMS_OF = """SELECT id FROM profile_items INDEXED BY profile_items_source WHERE scope_id = ? AND scope_id <> 0
-  AND EXISTS (SELECT 1 FROM json_each(source_ids) WHERE value = ?)"""
+_FACTS_OF = """SELECT id FROM facts INDEXED BY facts_source WHERE scope_id = :scope AND last_source >= :id
+  AND EXISTS (SELECT 1 FROM json_each(source_ids) WHERE value = :id)"""
+_ITEMS_OF = """SELECT id FROM profile_items INDEXED BY profile_items_source WHERE scope_id = :scope AND scope_id <> 0
+  AND last_source >= :id AND EXISTS (SELECT 1 FROM json_each(source_ids) WHERE value = :id)"""
 _OUTDATED = "DELETE FROM summaries WHERE scope_id = ? AND first_id <= ? AND last_id >= ?"
 _DUE_AGAIN = """UPDATE ledgers SET due_ms = ?, tries = 0 WHERE turn_id =
   (SELECT turn_id FROM messages WHERE scope_id = ? AND id = ?)"""
@@ -288,8 +288,9 @@ def source_changed(db: sqlite3.Connection, scope_id: int, id_: int, *, now_ms: i
 
 
 def _take_along(db: sqlite3.Connection, scope_id: int, id_: int) -> None:
-    db.executemany("DELETE FROM facts WHERE id = ?", db.execute(_FACTS_OF, (scope_id, id_)).fetchall())
-    items = db.execute(_ITEMS_OF, (scope_id, id_)).fetchall()
+    of = {"scope": scope_id, "id": id_}
+    db.executemany("DELETE FROM facts WHERE id = ?", db.execute(_FACTS_OF, of).fetchall())
+    items = db.execute(_ITEMS_OF, of).fetchall()
     db.executemany("DELETE FROM profile_items WHERE id = ?", items)
     drop_fragments(db, [(scope_id, id_), *((0, item_id) for (item_id,) in items)])
 

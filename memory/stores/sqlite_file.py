@@ -26,6 +26,9 @@ the event loop, should that one be missing: the write-ahead log stays bounded ei
 
 BACKUP_PAGES = 256
 
+READERS_S = 0.5
+"""How long cutting the log waits for readers. Nobody can write meanwhile, and an export may read for minutes."""
+
 
 class Translated:
     """Turn SQLite's errors into `StoreUnavailable`, naming the file; misuse of the driver is left as it is."""
@@ -151,9 +154,10 @@ def _statements(script: str) -> Iterator[str]:
             statement = ""
 
 
-def empty_log(path: Path, *, timeout_s: float) -> bool:
-    """Bring the write-ahead log into the file and cut it to nothing; waits for the disk. False: somebody is reading from it."""
-    with Translated(path), closing(_connect(path, "rw", timeout_s=timeout_s)) as db:
+def empty_log(path: Path) -> bool:
+    """Bring the write-ahead log into the file and cut it to nothing; waits for the disk, and a moment for readers. False:
+    somebody is reading from it."""
+    with Translated(path), closing(_connect(path, "rw", timeout_s=READERS_S)) as db:
         (busy, *_) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         return not busy
 

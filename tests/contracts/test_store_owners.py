@@ -21,7 +21,7 @@ from memory.stores.postgres_statement import Statement, statement
 from memory.stores.postgres_vectors import PostgresVectors
 from tests.contracts.columns import PostgresColumn
 from tests.contracts.derived import answered, learned, live, person
-from tests.contracts.store import NOW, fact, item, key, opened, owner, texts, wish
+from tests.contracts.store import NOW, fact, item, key, ledger, opened, owner, texts, wish
 
 OWNED = dict.fromkeys(("facts", "profile_items", "fragments", "corpora", "vectors"), "person_id")
 TABLES = OWNED | {"terms": "term"}
@@ -114,11 +114,16 @@ class TestWall:
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 await transaction.fetch(given)
 
-    async def test_who_names_nobody_writes_nothing(self, database: Database) -> None:
+    async def test_who_names_nobody_writes_nothing(self, database: Database, column: PostgresColumn) -> None:
         for table in TABLES:
             row = f'json_populate_record(NULL::{table}, \'{{"term": 1, "id": 1, "scope_id": 1, "person_id": 7}}\')'
+            (
+                (names,),
+            ) = await column.sql(f"""SELECT string_agg(quote_ident(column_name), ', ') FROM information_schema.columns
+              WHERE table_name = '{table}' AND is_generated = 'NEVER'""")
+            insert = f"INSERT INTO {table} ({names}) OVERRIDING SYSTEM VALUE SELECT {names} FROM {row}"
             with pytest.raises(Refused, match="InsufficientPrivilege"):
-                await database.fetch(statement(f"INSERT INTO {table} OVERRIDING SYSTEM VALUE SELECT * FROM {row}"))
+                await database.fetch(statement(insert))
 
     async def test_rows_are_read_after_their_owner_is_named(self, store: PostgresStore, database: Database) -> None:
         """Of a statement with several rows, too, joined with anything."""
@@ -261,6 +266,32 @@ class TestStore:
 
         assert [id_ + 2498, id_ + 2499, id_ + 2500, id_ + 2501, id_ + 2502] == sorted(row.id for row in found)
         assert (1 + 5) + 5 <= await _read(database) - before < 30
+
+    async def test_learning_reads_no_more_than_there_is_to_write(
+        self, store: PostgresStore, database: Database, column: PostgresColumn
+    ) -> None:
+        """However much was known of the person and in the room: reading, writing, and taking back (M4)."""
+        scope, me = await opened(store), await person(store)
+        past = f"{me}, {scope.id}, 'superseded', array[n], 'slot ' || n FROM generate_series(1, 5000) n"
+        await column.sql(f"""INSERT INTO facts (id, person_id, scope_id, status, source_ids, slot, created_ms, expires_ms,
+          session_id, speaker_name, value) SELECT n, {past.replace(" FROM", ", 1, 1, 's-' || n % 9, '', '' FROM")}""")
+        await column.sql(f"""INSERT INTO profile_items (id, person_id, scope_id, status, source_ids, slot, valid_from_ms, pinned,
+          namespace, kind, text, chat_type)
+          SELECT n, {past.replace(" FROM", ", 1, false, 'shared', 'fact', '', 'private' FROM")}""")
+        turn = await answered(store, scope.id, 1, person_id=me)
+        derived = PostgresDerived(database, ids=Ids(1))
+        before = await _read(database, "facts", "profile_items")
+
+        read = await derived.material(ledger(1, scope.id, person_id=me), namespace="shared")
+        new = item(0, person_id=me, scope_id=scope.id, source_ids=(turn[0].id,))
+        assert await derived.settle(learned(turn, person_id=me, material=read, items=(new,), item_terms=((),)))
+        learning = await _read(database, "facts", "profile_items")
+        async with database.transaction() as transaction:  # as an edit begins
+            await transaction.name_owners(scope.id, [turn[0].id])
+
+        assert (["item 0"], []) == await live(store, me)
+        assert learning - before < 20
+        assert 0 < await _read(database, "facts", "profile_items") - learning < 20
 
     async def test_vectors_are_read_without_reading_those_of_others(
         self, store: PostgresStore, database: Database, column: PostgresColumn

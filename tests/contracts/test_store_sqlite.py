@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from pathlib import Path
 
 import pytest
@@ -21,7 +21,23 @@ from memory.key import scope_of
 from memory.stores.lock import StoreLock
 from memory.stores.sqlite import SqliteStore
 from memory.stores.sqlite_file import check_version
-from tests.contracts.store import NOW, key, ledger, opened, put, replied, rule, said, talk, texts, window, wish
+from tests.contracts.derived import answered, learned, live, person
+from tests.contracts.store import (
+    NOW,
+    fact,
+    item,
+    key,
+    ledger,
+    opened,
+    put,
+    replied,
+    rule,
+    said,
+    talk,
+    texts,
+    window,
+    wish,
+)
 
 
 def store_at(
@@ -93,6 +109,34 @@ async def test_the_work_of_a_turn_does_not_grow_with_history(store: SqliteStore,
     assert turn_steps < 4000
     assert change_steps < 2000
     assert steps < 4000
+
+
+@pytest.mark.parametrize("size", [50, 3000])
+async def test_the_work_of_learning_does_not_grow_with_what_was_known(store: SqliteStore, size: int) -> None:
+    """Of a person and a room that have a history: reading what there is to learn from, writing it, taking it back (M4)."""
+    scope, me = await opened(store), await person(store)
+    past = {"scope_id": scope.id, "person_id": me, "status": "superseded"}
+    await store.put_facts([fact(n, session_id="s-0", source_ids=(n,), slot=f"{n}", **past) for n in range(1, size)])
+    await store.put_profile([item(n, source_ids=(n,), slot=f"{n}", **past) for n in range(1, size)])
+    turn = await answered(store, scope.id, 1, person_id=me)
+    steps = 0
+
+    def count() -> int:
+        nonlocal steps
+        steps += 1
+        return 0
+
+    store._db.set_progress_handler(count, 1)
+    read = await store.derived.material(ledger(1, scope.id, person_id=me), namespace="shared")
+    new = item(0, person_id=me, scope_id=scope.id, source_ids=(turn[0].id,))
+    assert await store.derived.settle(learned(turn, person_id=me, material=read, items=(new,), item_terms=((),)))
+    learned_steps, steps = steps, 0
+    await store.edit(scope.id, "m1", by=key(), text="mended", tokens=1, low_value=False, now_ms=NOW)
+    store._db.set_progress_handler(None, 0)
+
+    assert ([], []) == await live(store, me)
+    assert learned_steps < 2500
+    assert steps < 2500
 
 
 class TestOneWriter:
@@ -253,6 +297,24 @@ class TestReader:
                 await talk(reader, scope.id, 1)
             with pytest.raises(StoreUnavailable, match="readonly"):
                 await reader.person(Identity(kind="web", tenant="", account="a"), now_ms=NOW)
+
+    async def test_the_log_is_cut_when_nobody_reads_from_it(
+        self, path: Path, store: SqliteStore, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """Whoever exports something must neither be cut off nor hold up writers: what was deleted stays there, which is said."""
+        scope = await opened(store)
+        with closing(sqlite3.connect(path, isolation_level=None)) as reader:
+            reader.execute("BEGIN")
+            reader.execute("SELECT * FROM scopes").fetchall()
+            await talk(store, scope.id, 1)
+            await store.wipe()
+            assert ["could not be emptied" in record.message for record in caplog.records] == [True]
+            assert 0 < path.with_name(path.name + "-wal").stat().st_size
+
+        await store.wipe()
+
+        assert 0 == path.with_name(path.name + "-wal").stat().st_size
+        assert ["q1", "a1"] == await window(store, scope.id)
 
     async def test_a_reader_needs_a_file(self, path: Path) -> None:
         with pytest.raises(StoreUnavailable, match="there is no storage at"):
