@@ -112,6 +112,7 @@ class Intake:
                 rule=verdict.rule,
                 refused=verdict.refused,
                 now_ms=accepted_ms,
+                spoken=self._talk.language(event),
             )
             new, lane = await self._new(routed, settings, verdict, fingerprint=fingerprint, now_ms=accepted_ms)
             accepted = await self._inbox.accept(new, lane=lane, dedupe_ids=event.dedupe_ids)

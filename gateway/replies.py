@@ -113,9 +113,10 @@ class Commands:
 
 
 def _by_name(route: Route, room: RoomSettings) -> Route:
-    """Return the route in the language of the command's name: a code behind it is of none."""
+    """Return the route in the language of the command's name, where that shows one: a code behind it is of none."""
     said = message_of(route)
-    language = language_of(said.text.split()[0], hint=said.language, setting=room.language)
+    name = said.text.split()[0]
+    language = language_of(name, hint=said.language, setting=room.language, spoken=route.language)
     return msgspec.structs.replace(route, language=language)
 
 

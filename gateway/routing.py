@@ -54,8 +54,9 @@ def route(
     rule: str = "",
     refused: bool = False,
     now_ms: int | None = None,
+    spoken: Language | None = None,
 ) -> Route:
-    """Return the event's route under the current settings. `now_ms` is when it was accepted.
+    """Return the event's route under the current settings. `now_ms` is when it was accepted; `spoken` see `language_of`.
 
     `chosen_agent` is what the person asked for with /agent; it counts only where the admin lists it. The reply goes to the
     event's own room and thread and answers this message. Raises `memory.key.InvalidKey` when a part of the key is empty or
@@ -87,7 +88,7 @@ def route(
         ),
         agent=agent,
         revision=configuration.revision,
-        language=language_of(message.text if message else "", hint=hint, setting=settings.language),
+        language=language_of(message.text if message else "", hint=hint, setting=settings.language, spoken=spoken),
         rule=rule,
         refused=refused,
     )
@@ -108,8 +109,11 @@ def place_of(event: InboundEvent, configuration: Configuration) -> RoomSettings 
 _PRIMARY = re.compile(r"([A-Za-z]{2,3})(?:[-_]|$)")
 
 
-def language_of(text: str, *, hint: str | None, setting: Literal["auto", "en", "zh"]) -> Language:
-    """Return the language for notices and commands: the admin's, else the platform's word (`hint`, BCP 47), else the text's.
+def language_of(
+    text: str, *, hint: str | None, setting: Literal["auto", "en", "zh"], spoken: Language | None = None
+) -> Language:
+    """Return the language for notices and commands: the admin's, else the platform's word (`hint`, BCP 47), else the text's, else
+    that in which its sender last wrote (`spoken`).
 
     Of the two complete languages, whoever speaks neither gets English.
     """
@@ -118,7 +122,13 @@ def language_of(text: str, *, hint: str | None, setting: Literal["auto", "en", "
     primary = _PRIMARY.match(hint or "")
     if primary and primary[1].lower() != "und":
         return "zh" if primary[1].lower() in ("zh", "cmn", "yue") else "en"
-    return language_in(text) or "en"
+    return language_shown(text) or spoken or "en"
+
+
+def language_shown(text: str) -> Language | None:
+    """Return the language that a message shows; None: none. Commands have English names for those who write Chinese, too."""
+    found = language_in(text)
+    return None if found == "en" and text.lstrip().startswith(("/", "／")) else found
 
 
 def encode(routed: Route) -> bytes:

@@ -1,5 +1,5 @@
-"""What goes on in rooms and threads, as far as this process has heard: who spoke last, and how long bots have been among
-themselves. In memory and bounded; what is forgotten counts as unknown.
+"""What goes on in rooms and threads, as far as this process has heard: who spoke last, in which language, and how long bots have
+been among themselves. In memory and bounded; what is forgotten counts as unknown.
 """
 
 from __future__ import annotations
@@ -7,11 +7,14 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import NamedTuple
 
-from adapters.base import MessageEvent
+from adapters.base import InboundEvent, MessageEvent
+from adapters.remembering import remember
 from config.effective import Place
+from gateway.routing import language_shown
+from memory.language import Language
 
 REMEMBERED = 10_000
-"""Places; beyond that those are forgotten in which nothing was said for longest."""
+"""Places, and speakers; beyond that those are forgotten in which nothing was said, or who said nothing, for longest."""
 
 
 class _Heard(NamedTuple):
@@ -26,10 +29,13 @@ class Talk:
 
     def __init__(self, *, most: int = REMEMBERED) -> None:
         self._heard: OrderedDict[Place, _Heard] = OrderedDict()
+        self._spoken: OrderedDict[tuple[str, str], Language] = OrderedDict()
         self._most = most
 
     def heard(self, event: MessageEvent, number: int) -> None:
         """Note a message, whatever becomes of it."""
+        if language := language_shown(event.text):
+            remember(self._spoken, (event.channel, event.sender.user), language, most=self._most)
         place = _where(event)
         known = self._heard.get(place)
         if known is None:
@@ -40,6 +46,10 @@ class Talk:
         self._heard.move_to_end(place)
         while len(self._heard) > self._most:
             self._heard.popitem(last=False)
+
+    def language(self, event: InboundEvent) -> Language | None:
+        """Return the language in which the sender last wrote something that shows one; None: not known."""
+        return self._spoken.get((event.channel, event.sender.user))
 
     def others_since(self, event: MessageEvent, number: int) -> bool:
         """Whether somebody else has spoken in the message's place since; True also where that is not known."""

@@ -221,6 +221,16 @@ async def test_what_was_just_said_is_forgotten_in_plain_words(
     assert 2 == len(await fay.known())
 
 
+async def test_an_english_command_in_chinese_talk_is_answered_in_chinese(world: Stage) -> None:
+    """It has no other name in most platforms' menus."""
+    oki = Person(world, "oki")
+    await oki.tells("我喜欢乌龙茶")
+
+    assert notice("known_head", "zh") == (await oki.says("/memory")).splitlines()[0]
+    assert notice("forget_all_ask", "zh", count=1, prefix="") == await oki.says("/forget all")
+    assert notice("forget_all_done", "zh", count=1) == await oki.says("/forget all yes")
+
+
 async def test_what_is_not_learned_yet_is_never_learned(world: Stage) -> None:
     """Forgetting while learning is under way: whichever is first, in the end it is forgotten (getzep/graphiti#1489)."""
     gil = Person(world, "gil")

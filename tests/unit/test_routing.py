@@ -202,6 +202,18 @@ def test_the_language_is_the_admins_the_platforms_or_the_texts(
     assert language == language_of(text, hint=hint, setting=setting)
 
 
+@pytest.mark.parametrize(
+    ("text", "hint", "language"),
+    [
+        ("/memory", None, "zh"), ("/forget all yes", None, "zh"), ("ok", None, "zh"), ("8812", None, "zh"),
+        ("what do you know?", None, "en"), ("/memory", "en-US", "en"),
+    ],
+)  # fmt: skip
+def test_what_shows_no_language_is_answered_in_that_of_the_talk(text: str, hint: str | None, language: str) -> None:
+    """Commands have English names for those who write Chinese, too."""
+    assert language == language_of(text, hint=hint, setting="auto", spoken="zh")
+
+
 def test_a_choice_that_the_admin_withdrew_no_longer_counts() -> None:
     """The list is read at each message (openclaw#70524)."""
     assert agent_for(RoomSettings(agent="a", agents=("b",)), chosen="b") == "b"

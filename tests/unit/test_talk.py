@@ -6,7 +6,9 @@ from adapters.base import MessageEvent, Sender
 from gateway.talk import Bots, Talk
 
 
-def said(user: str = "ann", *, room: str = "r", thread: str | None = None, channel: str = "web") -> MessageEvent:
+def said(
+    user: str = "ann", *, room: str = "r", thread: str | None = None, channel: str = "web", text: str = "x"
+) -> MessageEvent:
     return MessageEvent(
         channel=channel,
         room=room,
@@ -15,8 +17,31 @@ def said(user: str = "ann", *, room: str = "r", thread: str | None = None, chann
         sender=Sender(user=user, tenant="t", account=user),
         dedupe_ids=("d",),
         message_id="m",
-        text="x",
+        text=text,
     )
+
+
+class TestLanguage:
+    """In which language somebody writes, for what shows none."""
+
+    def test_the_last_that_showed_one_counts_everywhere_on_the_channel(self) -> None:
+        """Neither a number nor a command says another one; it is the speaker's own, and others' are theirs."""
+        talk = Talk()
+        assert talk.language(said()) is None
+        for number, text in enumerate(("what is the time?", "我想订一双鞋", "42", "/forget all yes", "ok")):
+            talk.heard(said(text=text), number)
+
+        assert "zh" == talk.language(said(room="another", thread="t"))
+        assert talk.language(said("鲍勃")) is None
+        assert talk.language(said(channel="elsewhere")) is None
+
+    def test_it_is_bounded(self) -> None:
+        """Who has been silent for longest is forgotten."""
+        talk = Talk(most=2)
+        for number, user in enumerate(("a", "b", "c")):
+            talk.heard(said(user, text="你好"), number)
+
+        assert [None, "zh", "zh"] == [talk.language(said(user)) for user in ("a", "b", "c")]
 
 
 class TestTalk:
