@@ -17,8 +17,10 @@ from memory.bar_words import (
     EMPTY,
     FREE_SLOTS,
     INSTRUCTION_LIKE,
+    LASTING_SLOTS,
     NO_WORD,
     NOT_OF_SPEAKER,
+    NOT_OVER,
     ORDER_SLOTS,
     OTHER_SPEAKER,
     OWN_SLOTS,
@@ -31,7 +33,7 @@ from memory.bar_words import (
 from memory.candidates import Candidate, Source
 from memory.folding import folded, with_numbers
 from memory.instructions import instruction_like, no_plain_note, orders
-from memory.rules.doubt import doubted
+from memory.rules.doubt import doubted, ended
 from memory.sensitive import findings, sensitive
 from memory.slots import SLOTS
 
@@ -46,7 +48,7 @@ def weigh(candidate: Candidate, sources: Mapping[int, Source], *, speaker: int, 
     """Return the rule that refuses a candidate (a key of `bar_words.RULES`); None: it may be kept.
 
     `sources` are the messages of the turn by id; `speaker` is the person whose memory it would enter. Of a retraction only
-    asks whether this person said it: what is taken back may well be what should never have been kept.
+    asks whether this person said that it is over: what is taken back may well be what should never have been kept.
     """
     value, detail = candidate.value.strip(), candidate.detail.strip()
     retracts = candidate.op == "retract"
@@ -62,9 +64,13 @@ def weigh(candidate: Candidate, sources: Mapping[int, Source], *, speaker: int, 
     if not all(supported(part, source.text) for part in (value, detail) if part):
         return UNSUPPORTED
     # The rules have asked that themselves, and of more than the value's place.
-    if retracts or candidate.by == "rules" or candidate.slot not in OWN_SLOTS:
-        return None
-    is_doubted = doubted(source.text, value, deniable=candidate.slot in DENIABLE_SLOTS)
+    return None if candidate.by == "rules" else _doubt(candidate.slot, value, source.text, retracts=retracts)
+
+
+def _doubt(slot: str, value: str, text: str, *, retracts: bool) -> str | None:
+    if retracts:
+        return NOT_OVER if slot in LASTING_SLOTS and not ended(text, value) else None
+    is_doubted = slot in OWN_SLOTS and doubted(text, value, deniable=slot in DENIABLE_SLOTS)
     return NOT_OF_SPEAKER if is_doubted else None
 
 

@@ -13,6 +13,7 @@ TOO_LONG: Final = "too_long"
 UNSUPPORTED: Final = "unsupported"
 OTHER_SPEAKER: Final = "other_speaker"
 NOT_OF_SPEAKER: Final = "not_of_speaker"
+NOT_OVER: Final = "not_over"
 INSTRUCTION_LIKE: Final = "instruction_like"
 ID_CARD: Final = "sensitive_id_card"
 BANK_CARD: Final = "sensitive_bank_card"
@@ -30,6 +31,10 @@ RULES: Final[dict[str, tuple[str, str]]] = {
     NOT_OF_SPEAKER: (
         "The message asks, supposes or denies it, or says it of somebody else.",
         "消息里只是提问、假设、否认，或说的是别人。",
+    ),
+    NOT_OVER: (
+        "It would be taken back, but the message does not say that it is over.",
+        "要收回这一条，但消息里没有说它已不再成立。",
     ),
     INSTRUCTION_LIKE: (
         "It tells the assistant what to do or claims a right, instead of stating a fact about the person.",
@@ -65,3 +70,4 @@ DENIABLE_SLOTS: Final = frozenset({
     "clothes_size", "like", "allergy", "eats",
 })  # fmt: skip
 OWN_SLOTS: Final = DENIABLE_SLOTS | {"dislike", "diet", "access", "limit", "fit"}
+LASTING_SLOTS: Final = OWN_SLOTS | FREE_SLOTS

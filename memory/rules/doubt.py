@@ -38,6 +38,16 @@ _DENIED = re.compile(
     r"|(?<!得)不(?![过仅只但止得]|要忘|好意思|知道为)|没(?!事|错|关系)|别(?!忘|人)",
     re.I,
 )
+_FORGET = re.compile(
+    r"\b(?:forget|remove|delete|erase|drop|don't (?:save|keep|store|remember)|stop (?:saving|keeping|remembering))\b"
+    r"|忘[掉了记]|删|清除|清空|(?:别|不要|不用)再?[记存保]",
+    re.I,
+)
+_OVER = re.compile(
+    rf"{_FORGET.pattern}|\b(?:not|never|no longer|any ?more|used to|stopped|quit|gave up|over|outgr\w+|left|moved|changed|instead"
+    r"|wrong|now|again|former\w*|was|were|cancel\w*)\b|n't\b|[不没别错改又非]|以前|曾|过去|现在|可以|离职|搬走|好了|取消",
+    re.I,
+)
 _DENIED_AFTER = re.compile(r"^\W*(?:is|was|am|are)(?:n't| not| never)\b|^[^,。]{0,3}不过敏", re.I)
 
 
@@ -55,6 +65,17 @@ def doubted(message: str, value: str, *, deniable: bool) -> bool:
         for match in islice(re.finditer(re.escape(wanted), comparable(sentence.text)), _PLACES)
     ]
     return bool(places) and all(_is_doubtful(*place, deniable=deniable) for place in places)
+
+
+def ended(message: str, value: str) -> bool:
+    """Say whether the message says, where the value stands, that it is over, or asks to have it forgotten; of no value, whether
+    it asks to have something forgotten at all."""
+    wanted = comparable(value)
+    over = _OVER if wanted else _FORGET
+    return any(
+        wanted in comparable(sentence.text) and over.search(sentence.text) is not None and not sentence.asks
+        for sentence in sentences(message)
+    )
 
 
 def _is_doubtful(sentence: Sentence, start: int, end: int, *, deniable: bool) -> bool:

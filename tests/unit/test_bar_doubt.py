@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.bar import weigh
-from memory.bar_words import NOT_OF_SPEAKER
+from memory.bar_words import NOT_OF_SPEAKER, NOT_OVER
 from memory.candidates import Candidate, Source
 from memory.rules.doubt import doubted
 
@@ -87,6 +87,31 @@ def test_what_the_speaker_says_of_himself_is_believed(slot: str, value: str, tex
 def test_what_he_does_not_say_of_himself_is_not_believed(slot: str, value: str, text: str) -> None:
     """B48, B49, F11: a small model makes the speaker's what is his son's, and true what he denies; it would be pinned."""
     assert verdict(slot, value, text) == NOT_OF_SPEAKER
+
+
+@pytest.mark.parametrize(
+    ("slot", "value", "text", "expected"),
+    [
+        ("allergy", "", "What's for dinner?", NOT_OVER),
+        ("allergy", "penicillin", "I'm allergic to penicillin", NOT_OVER),
+        ("allergy", "penicillin", "Do you remember my penicillin allergy?", NOT_OVER),
+        ("allergy", "penicillin", "It turned out I'm not allergic to penicillin after all", None),
+        ("allergy", "", "Please forget my allergies", None),
+        ("wish", "", "hi there, how are you", NOT_OVER),
+        ("city", "Rome", "I don't live in Rome any more", None),
+        ("diet", "pork", "I eat pork now", None),
+        ("allergy", "青霉素", "我对青霉素过敏", NOT_OVER),
+        ("allergy", "青霉素", "检查说我对青霉素不过敏", None),
+        ("like", "猫", "我以前喜欢猫", None),
+        ("like", "", "删掉我的喜好", None),
+        ("order", "", "where is it", None),
+    ],
+)
+def test_a_model_takes_back_only_what_is_said_to_be_over(
+    slot: str, value: str, text: str, expected: str | None
+) -> None:
+    """D14, D16: an empty retraction of a confused model would have wiped every allergy, in a turn that spoke of none."""
+    assert verdict(slot, value, text, op="retract") == expected
 
 
 def test_only_what_a_model_says_of_a_person_is_doubted() -> None:
