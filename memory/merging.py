@@ -129,6 +129,8 @@ class _Merging:
         )
 
     def _set(self, candidate: Candidate, slot: Slot) -> str:
+        if self._outdone(candidate, slot):
+            return "outdated"
         self._end_opposite(candidate)
         known_facts = [row for row in self._facts_now() if row.slot == slot.name]
         known_items = [row for row in self._items_now() if row.slot == slot.name]
@@ -150,17 +152,38 @@ class _Merging:
         self._new_items.append(self._item(slot, candidate.value, candidate.source_id))
         return f"{'pinned' if slot.life == 'pinned' else 'profile'}_{slot.name}"
 
-    def _end_opposite(self, candidate: Candidate) -> None:
-        """Who now dislikes what he liked likes it no more: the latest word counts (B47)."""
+    def _outdone(self, candidate: Candidate, slot: Slot) -> bool:
+        """Say whether something later is known that this would end: entered as a correction, or said in another room, while
+        the turn waited, or before its message was edited. The latest word counts (B47), whichever is learned from first."""
+        said = self._said[candidate.source_id]
+        facts, items = self._opposites(candidate)
+        if slot.single:
+            facts += [
+                row for row in self._facts_now() if row.slot == slot.name and not same_value(row.value, candidate.value)
+            ]
+            items += [
+                row for row in self._items_now() if row.slot == slot.name and not same_value(row.value, candidate.value)
+            ]
+        return any(row.created_ms > said.created_ms for row in facts) or any(
+            row.valid_from_ms > said.created_ms for row in items
+        )
+
+    def _opposites(self, candidate: Candidate) -> tuple[list[Fact], list[ProfileItem]]:
         opposite = _OPPOSITES.get(candidate.slot)
         facts = [row for row in self._facts_now() if row.slot == opposite and _near(row.value, candidate.value)]
         items = [row for row in self._items_now() if row.slot == opposite and _near(row.value, candidate.value)]
+        return facts, items
+
+    def _end_opposite(self, candidate: Candidate) -> None:
+        """Who now dislikes what he liked likes it no more: the latest word counts (B47)."""
+        facts, items = self._opposites(candidate)
         self._end_facts(facts, "superseded")
         self._end_items(items, "superseded")
 
     def _retract(self, candidate: Candidate, slot: Slot, believed: Sequence[Candidate]) -> str:
-        facts = [row for row in self._facts_now() if row.slot == slot.name]
-        items = [row for row in self._items_now() if row.slot == slot.name]
+        at_ms = self._said[candidate.source_id].created_ms  # what is known since then is not meant
+        facts = [row for row in self._facts_now() if row.slot == slot.name and row.created_ms <= at_ms]
+        items = [row for row in self._items_now() if row.slot == slot.name and row.valid_from_ms <= at_ms]
         beside = [one for one in believed if (one.slot, one.source_id) == (slot.name, candidate.source_id)]
         confirmed = [one.value for one in beside if one.op == "set"]
         values = {row.value for row in facts} | {row.value or row.text for row in items}

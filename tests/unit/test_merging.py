@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -262,7 +263,15 @@ def test_a_retraction_without_a_value_takes_back_all_of_the_slot() -> None:
 
 @pytest.mark.parametrize(
     ("named", "ends"),
-    [("Paris", False), ("Porto", True), ("porto", True), ("my city", True), ("the town", True), ("city", True), ("", True)],
+    [
+        ("Paris", False),
+        ("Porto", True),
+        ("porto", True),
+        ("my city", True),
+        ("the town", True),
+        ("city", True),
+        ("", True),
+    ],
 )
 def test_a_single_value_is_taken_back_by_itself_or_by_its_slot_never_by_another(named: str, *, ends: bool) -> None:
     """F13: "I don't live in Paris any more" leaves Porto alone, which was said since."""
@@ -442,3 +451,31 @@ def test_whatever_comes_no_slot_holds_two_values_and_nothing_ends_twice(
         assert len(set(singles)) == len(singles)
     assert len(believed) == len(result.kept)
     assert result == merged(*believed, facts=facts_before, items=items_before)
+
+
+@pytest.mark.parametrize("slot", ["city", "shoe_size"])
+def test_an_older_word_does_not_outdo_a_later_one(slot: str) -> None:
+    """A turn that waited, or whose message is edited, is learned from after what was said elsewhere meanwhile: B45, B47."""
+    later = {"valid_from_ms": NOW + 1}
+    entered = msgspec.structs.replace(item(slot, "44", 21, sources=(), scope_id=0), **later)
+    noted = msgspec.structs.replace(fact(slot, "44", 11), created_ms=NOW + 1)
+
+    by_item = merged(sets(slot, "42"), items=(entered,))
+    by_fact = merged(sets(slot, "42"), facts=(noted,))
+    same = merged(sets(slot, "44"), items=(entered,))
+    gone = merged(retracts(slot), items=(entered,), facts=(noted,))
+
+    for outdone in (by_item, by_fact):
+        assert (["outdated"], [], [], ()) == (rules(outdone), facts(outdone), items(outdone), outdone.superseded_items)
+    assert ["known_already"] == rules(same)
+    assert (["nothing_to_retract"], (), ()) == (rules(gone), gone.retracted_items, gone.retracted_facts)
+
+
+def test_an_older_liking_does_not_outdo_a_later_dislike() -> None:
+    """Of what has many values only the opposite can be outdone."""
+    later = {"valid_from_ms": NOW + 1}
+    dislike = msgspec.structs.replace(item("dislike", "white", 21), **later)
+    like = msgspec.structs.replace(item("like", "tea", 22), **later)
+
+    assert ["outdated"] == rules(merged(sets("like", "white"), items=(dislike,)))
+    assert ["profile_like"] == rules(merged(sets("like", "green"), items=(dislike, like)))
