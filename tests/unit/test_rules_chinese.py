@@ -19,6 +19,8 @@ SAID = [
     ("这双鞋我已经退过三次货了", "service=退过三次货"),
     ("我下周五要去大理玩", "date=下周五 destination=大理"),
     ("预算500元左右", "budget=500元"),
+    ("预算改成5000了", "budget=5000"),
+    ("我的预算现在是8000", "budget=8000"),
     ("请记住我家门铃坏了，要敲门", "remember=我家门铃坏了,要敲门"),
     ("想要一双黑色的跑鞋", "product=黑色的跑鞋"),
     # who somebody is (B24, B51)
@@ -81,6 +83,8 @@ SAID = [
 ]
 
 NOT_SAID = [
+    "预算2024年就定了",
+    "预算100人够吗",
     # a mention is no statement: the article's pattern fires on any (B24, F11)
     "怎么投诉？",
     "VIP会员有什么好处",

@@ -20,6 +20,8 @@ SAID = [
     ("We've reported this three times", "service=reported this three times"),
     ("I'm flying to Lisbon on 12 March", "destination=Lisbon date=12 March"),
     ("Our budget is $2,000", "budget=$2,000"),
+    ("Our budget is now 5000", "budget=5000"),
+    ("The budget went down to 5,000 euros", "budget=5,000 euros"),
     ("Please exchange it for a size 43", "request=exchange shoe_size=43"),
     ("Remember that my doorbell is broken", "remember=my doorbell is broken"),
     # who somebody is (B24, B51)
@@ -78,6 +80,8 @@ SAID = [
 ]
 
 NOT_SAID = [
+    "The budget of 2024 was cut",
+    "We have a budget of 300 people",
     # a mention is no statement: the article's pattern fires on any (B24, F11)
     "How do I file a complaint?",
     "What do I get as a VIP member?",

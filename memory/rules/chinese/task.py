@@ -21,7 +21,10 @@ RULES = (
     ),
     led("request", rf"(?:不想?|不用|不需要)(?P<v>{REQUEST})了(?=$|[,。])", op="retract"),
     led("destination", rf"(?:不想?|不用)(?:去|飞)(?P<v>{CITY}|{PLACE})了(?=$|[,。])", op="retract"),
-    rule("budget", rf"预算(?:是|大概|大约|在|有|最多|差不多|一共|就|只有|控制在|为|:)*\s?(?P<v>{MONEY})"),
+    rule(
+        "budget",
+        rf"预算(?:是|大概|大约|在|有|最多|差不多|一共|就|只有|控制在|为|:|现在|改[成为]|[调提降](?:高|低)?到|加到|减到)*\s?(?P<v>{MONEY}|\d[\d,.]{{2,9}}(?![\d\s]*[%年人天晚个]))",
+    ),
     rule("budget", rf"(?:^|[,。])(?:最好)?(?:别|不要|不)超过(?P<v>{MONEY})"),
     led(
         "destination",
