@@ -73,7 +73,7 @@ async def _measure() -> list[Figure]:
 
 @asynccontextmanager
 async def whole(folder: Path, url: str, storage: str | None) -> AsyncIterator[tuple[str, int]]:
-    process = Gateway(write_config(folder, config_of(url, channels=CHANNELS), storage=storage), environ())
+    process = Gateway(write_config(folder, config_of(url, channels=CHANNELS), storage=storage), environ(), forked=False)
     await process.start()
     try:
         yield process.url, process.pid

@@ -92,7 +92,7 @@ server: {{log_level: warning, port: 0}}
 agents: {{default: {{kind: openai, base_url: "{model_url}", model: stub}}}}
 channels: {{hook: {{kind: webhook, secrets: ["${{HOOK}}"], limits: {{per_minute: 100000}}}}}}"""
     config = write_config(folder, body.replace("server: {log_level: warning, port: 0}\n", ""), storage=storage)
-    process = Gateway(config, environ())
+    process = Gateway(config, environ(), forked=False)
     await process.start()
     try:
         yield process.url, process.pid

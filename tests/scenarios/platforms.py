@@ -343,7 +343,7 @@ async def world(
         )  # fmt: skip
         there = World(folder, platform, tg, model, sides, config, clocks)
         prepare(there)
-        async with gateway(config, command=("-m", module, str(config)) if module else ()) as there.gateway:
+        async with gateway(config, command=(module, str(config)) if module else ()) as there.gateway:
             there.reached()
             yield there
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -16,8 +15,8 @@ from typing import Any
 
 import aiohttp
 
+from tests.forks import fork
 from tests.scenarios.world import (
-    ROOT,
     Gateway,
     Hook,
     ModelServer,
@@ -107,11 +106,8 @@ class Stage:
 
     async def explain(self, turn: dict[str, Any]) -> dict[str, Any]:
         """Ask `python -m gateway explain` what the model saw in the turn."""
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "gateway", "explain", turn["turn"], "--json", "--config",
-            str(self.gateway.config), cwd=ROOT, env=self.gateway.environ,
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-        )  # fmt: skip
+        config = str(self.gateway.config)
+        process = await fork("gateway", "explain", turn["turn"], "--json", "--config", config, env=self.gateway.environ)
         async with asyncio.timeout(60):
             out, err = await process.communicate()
         assert 0 == process.returncode, err.decode()
@@ -133,6 +129,6 @@ async def stage(
     process, if one is named."""
     async with model_server(script) as model, aiohttp.ClientSession() as session:
         config = write_config(folder, body.replace("MODEL", model.url), storage=storage, server=server)
-        command = ("-m", module, str(config)) if module else ()
+        command = (module, str(config)) if module else ()
         async with gateway(config, command=command) as running:
             yield Stage(folder, model, running, session, storage)

@@ -55,7 +55,7 @@ queue: {{lease_s: 1, poll_s: 0.2}}
 defaults: {{busy: queue}}
 channels: {HOOK}"""
         config = write_config(tmp_path, body, storage=storage)
-        deadly = ("-m", "tests.scenarios.kill_at", str(config), verb, when)
+        deadly = ("tests.scenarios.kill_at", str(config), verb, when)
         async with gateway(config, command=deadly) as first:
             one = await Hook(session, first).say("one", message_id="m1", mode="async")
             with suppress(aiohttp.ClientError):
@@ -92,7 +92,7 @@ defaults: {{busy: queue}}
 channels: {HOOK}"""
         config = write_config(tmp_path, body, storage=storage)
         for when in ("before", "after"):
-            deadly = ("-m", "tests.scenarios.kill_at", str(config), "queues.accept", when)
+            deadly = ("tests.scenarios.kill_at", str(config), "queues.accept", when)
             async with gateway(config, command=deadly) as first:
                 with pytest.raises(aiohttp.ClientError):
                     await Hook(session, first).say(when, message_id=when)
@@ -137,7 +137,7 @@ async def test_killed_while_a_new_conversation_begins(
     async with model_server(lambda prompt: f"re: {said(prompt)}") as model:
         body = f'agents: {{default: {{kind: openai, base_url: "{model.url}", model: stub}}}}\nchannels: {HOOK}'
         config = write_config(tmp_path, body)
-        async with gateway(config, command=("-m", "tests.scenarios.kill_at", str(config), verb, "after")) as first:
+        async with gateway(config, command=("tests.scenarios.kill_at", str(config), verb, "after")) as first:
             turn = await Hook(session, first).say("/new a book, please", mode="async")
             await first.dead()
         async with gateway(config) as second:

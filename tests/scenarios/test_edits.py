@@ -133,7 +133,7 @@ async def test_what_came_early_outlives_the_process(tmp_path: Path) -> None:
         place = room(world, "collect", "killed")
         await place.edit("m1", "as I meant it")
         await world.gateway.kill()
-        async with gateway(world.gateway.config, command=("-m", RELAY, str(world.gateway.config))) as second:
+        async with gateway(world.gateway.config, command=(RELAY, str(world.gateway.config))) as second:
             world.play(echo)
             place.gateway = second
             (answered,) = await place.ended(await place.say("m1", "as I wrote it"))

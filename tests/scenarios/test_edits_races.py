@@ -21,7 +21,7 @@ async def between(
     """A room whose one message, `m1`, has begun and is not in memory yet."""
     async with model_server(echo) as model:
         config = write_config(folder, settings + BODY.replace("MODEL", model.url))
-        async with gateway(config, command=("-m", "tests.scenarios.relay", str(config), "held")) as process:
+        async with gateway(config, command=("tests.scenarios.relay", str(config), "held")) as process:
             place = Platform(session, process, "queue", "between")
             turn = await place.say("m1", "the old question 旧")
             await process.logged("an append is held")
@@ -83,7 +83,7 @@ async def test_what_waits_outlives_the_process(tmp_path: Path, session: aiohttp.
         edit = await place.tell("edit", "m1", text="the new question 新")
         await place.gateway.kill()
         config = place.gateway.config
-        async with gateway(config, command=("-m", "tests.scenarios.relay", str(config))) as second:
+        async with gateway(config, command=("tests.scenarios.relay", str(config))) as second:
             place.gateway = second
             ended = await place.ended(turn, edit)
             later = await asked_later(place, second, model)

@@ -9,7 +9,6 @@ import io
 import json
 import re
 import signal
-import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
@@ -19,11 +18,12 @@ import aiohttp
 import pytest
 
 from gateway.__main__ import main
+from tests.forks import fork
 from tests.residues import in_postgres, in_redis, in_sqlite, left_of
 from tests.scenarios.kill_at import armed
 from tests.scenarios.remembered import Change, condensed, learned, notes_of
 from tests.scenarios.stage import Held, Stage, echo, said, stage
-from tests.scenarios.world import ROOT, SECRET, Gateway, Prompt, Refusal, gateway
+from tests.scenarios.world import SECRET, Gateway, Prompt, Refusal, gateway
 
 BODY = """
 agents:
@@ -328,10 +328,8 @@ async def test_a_kill_at_any_step_is_made_good_by_the_next_start(tmp_path: Path)
         await there.gateway.dead()
         assert {*WORDS} - {"Mitternachtsblau"} == {*residues(there, storage)}
         for step in ERASING:
-            dying = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "tests.scenarios.kill_at", str(there.gateway.config), *step, cwd=ROOT,
-                env=there.gateway.environ, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
-            )  # fmt: skip
+            config = str(there.gateway.config)
+            dying = await fork("tests.scenarios.kill_at", config, *step, env=there.gateway.environ)
             async with asyncio.timeout(60):
                 assert -signal.SIGKILL == await dying.wait()
             assert residues(there, storage)

@@ -39,7 +39,7 @@ async def test_a_kill_between_reply_and_extraction_loses_none(
         model.notes = lambda _: '{"changes": []}'
         config = write_config(tmp_path, BODY.replace("MODEL", model.url), storage=storage)
         for name, step in zip(names, steps, strict=True):
-            async with gateway(config, command=("-m", "tests.scenarios.kill_at", str(config), *step)) as dying:
+            async with gateway(config, command=("tests.scenarios.kill_at", str(config), *step)) as dying:
                 with suppress(aiohttp.ClientError):
                     await Hook(session, dying).say(
                         f"My name is {name[:5]}.", sender=name, conversation=name, mode="async"
@@ -70,7 +70,7 @@ async def test_a_kill_around_a_summary_leaves_no_hole(
         model.notes, model.summary = (lambda _: '{"changes": []}'), condensed
         config = write_config(tmp_path, BODY.replace("MODEL", model.url), storage=storage)
         for when in talks:
-            command = ("-m", "tests.scenarios.kill_at", str(config), "derived.put_summary", when)
+            command = ("tests.scenarios.kill_at", str(config), "derived.put_summary", when)
             async with gateway(config, command=command) as dying:
                 with suppress(aiohttp.ClientError):
                     for number in range(1, 6):

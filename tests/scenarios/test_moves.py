@@ -184,7 +184,7 @@ async def test_an_instance_that_has_not_heard_of_the_move(tmp_path: Path, postgr
     relay = "tests.scenarios.relay"
     async with (
         stage(tmp_path, body(), storage=postgres_url, module=relay) as one,
-        gateway(one.gateway.config, command=("-m", relay, str(one.gateway.config))) as second,
+        gateway(one.gateway.config, command=(relay, str(one.gateway.config))) as second,
     ):
         old, here = place(one, "old"), place(one, "new")
         there = Platform(one.session, second, "hook", "new", chat_type="group", tellings=100)

@@ -39,7 +39,7 @@ async def test_the_first_webhook(tmp_path: Path) -> None:
     config = tmp_path / "my.yaml"
     config.write_text(f"storage: sqlite:///{tmp_path}/clew.db\n" + block("# my.yaml"), "utf-8")
     assert 0 == (await python("gateway", "check", "--config", str(config), ORDERS_SECRET=SECRET))[0]
-    process = Gateway(config, environ(ORDERS_SECRET=SECRET, CLEW_PORT="0"))
+    process = Gateway(config, environ(ORDERS_SECRET=SECRET, CLEW_PORT="0"), forked=False)
     try:
         await process.start()
         script = block("BODY=").replace("http://127.0.0.1:8080", process.url)

@@ -55,7 +55,7 @@ async def test_a_stored_reply_answers_only_what_it_was_made_for(tmp_path: Path, 
 
     async with model_server(answer) as model:
         config = write_config(tmp_path, settings(model.url))
-        deadly = ("-m", "tests.scenarios.kill_at", str(config), "queues.put", "before")
+        deadly = ("tests.scenarios.kill_at", str(config), "queues.put", "before")
         async with gateway(config, command=deadly) as first:
             hook = Hook(session, first)
             one = await hook.say("one", mode="async")
@@ -74,7 +74,7 @@ async def test_a_row_that_cannot_be_read_blocks_nobody(tmp_path: Path, session: 
     """A message stored in a form that this release can't read ends as dead, with its reason, and the gateway runs on."""
     async with model_server(lambda prompt: f"re: {said(prompt)}") as model:
         config = write_config(tmp_path, settings(model.url, OBSERVED))
-        deadly = ("-m", "tests.scenarios.kill_at", str(config), "queues.claim", "after")
+        deadly = ("tests.scenarios.kill_at", str(config), "queues.claim", "after")
         async with gateway(config, command=deadly) as first:
             with suppress(aiohttp.ClientError):
                 await Hook(session, first).say("one", message_id="m1", mode="async")
@@ -94,7 +94,7 @@ async def test_what_was_observed_and_not_kept_yet(tmp_path: Path, session: aioht
     channel any more, it ends in sight and the gateway starts all the same."""
     async with model_server(lambda prompt: f"re: {said(prompt)}") as model:
         config = write_config(tmp_path, settings(model.url, OBSERVED))
-        deadly = ("-m", "tests.scenarios.kill_at", str(config), "store.observe", "before")
+        deadly = ("tests.scenarios.kill_at", str(config), "store.observe", "before")
         async with gateway(config, command=deadly) as first:
             with suppress(aiohttp.ClientError):
                 await Hook(session, first).say("talk", message_id="m1", chat_type="group", mode="async")

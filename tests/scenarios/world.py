@@ -24,6 +24,7 @@ from standardwebhooks import Webhook
 
 from memory.extraction import SYSTEM as NOTES
 from memory.summary import SYSTEM as CONDENSE
+from tests.forks import Forked, fork
 from tests.loopback import on_loopback
 from tests.services import as_admin
 
@@ -134,24 +135,30 @@ async def model_server(script: Script) -> AsyncIterator[ModelServer]:
 class Gateway:
     """A real `python -m gateway serve` process."""
 
-    def __init__(self, config: Path, environ: dict[str, str], *, command: Sequence[str] = ()) -> None:
-        """`command` replaces `python -m gateway serve --config …`."""
+    def __init__(
+        self, config: Path, environ: dict[str, str], *, command: Sequence[str] = (), forked: bool = True
+    ) -> None:
+        """`command` replaces `gateway serve --config …`, a module and its arguments. Not `forked`: started from nothing."""
         self.config = config
         self.environ = environ
-        self._command = command or ("-m", "gateway", "serve", "--config", str(config))
+        self._command = command or ("gateway", "serve", "--config", str(config))
+        self._forked = forked
         self.url = ""
         self.ready_line = ""
         self.log: list[str] = []
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: asyncio.subprocess.Process | Forked | None = None
         self._reader: asyncio.Task[None] | None = None
         self._more = asyncio.Event()
 
     async def start(self) -> None:
         """Start it and wait for the ready line."""
-        self._process = await asyncio.create_subprocess_exec(
-            sys.executable, *self._command, cwd=ROOT, env=self.environ,
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, limit=2**22,
-        )  # fmt: skip
+        if self._forked:
+            self._process = await fork(*self._command, env=self.environ, limit=2**22)
+        else:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", *self._command, cwd=ROOT, env=self.environ,
+                stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, limit=2**22,
+            )  # fmt: skip
         assert self._process.stdout is not None
         self._reader = asyncio.create_task(self._read_log())
         async with asyncio.timeout(60):
@@ -255,19 +262,14 @@ def environ(**more: str) -> dict[str, str]:
 
 async def command(*arguments: str | Path, stdin: str = "", **env: str) -> tuple[int, str, str]:
     """Run `python -m gateway` with these arguments to its end; return exit code, output and errors."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "gateway", *map(str, arguments), cwd=ROOT, env=environ(**env),
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+    process = await fork("gateway", *map(str, arguments), env=environ(**env))
     try:
         async with asyncio.timeout(60):
             out, err = await process.communicate(stdin.encode())
     finally:
         if process.returncode is None:
             process.kill()
-            await process.wait()
-    assert process.returncode is not None
-    return process.returncode, out.decode(), err.decode()
+    return await process.wait(), out.decode(), err.decode()
 
 
 @asynccontextmanager
