@@ -110,7 +110,7 @@ async def test_memory_tells_what_of_the_talk_is_in_use(command: str, language: L
         return str(turn["reply"]["text"]).splitlines()[-1]
 
     empty = await told()
-    for sender, text in (("ada", "is there tea 有茶吗"), ("bob", "what tea is it")):
+    for sender, text in (("ada", "is there any tea 茶"), ("bob", "what tea is it")):
         await hook.say(text, sender=sender, conversation=command, chat_type="group")
     filled = await told()
     await hook.say("/new", sender="bob", conversation=command, chat_type="group")
