@@ -58,8 +58,9 @@ test-all: test         ## make test, then the browser, the foreign judges, and D
 bench: $(VENV)/.bench  ## the figures of tests/bench/README.md
 	$(PY) -m tests.bench
 
-bench-memory: $(VENV)/.bench  ## what memory finds and what that costs; LOCOMO=locomo.json for LoCoMo's questions
-	$(PY) -m tests.bench recall recall_chinese staleness ranking profile_recall extraction
+bench-memory: $(VENV)/.bench  ## what memory finds, keeps apart and forgets, and what that costs; LOCOMO=locomo.json TEAM_CHATS=a.json:b.json
+	$(PY) -m tests.bench recall recall_chinese staleness ranking profile_recall extraction \
+	  pins leaks attribution arrays deletion replays cost
 
 schema: $(VENV)/.run   ## write config/schema.json and the table in config/README.md anew
 	$(PY) -m gateway schema --write

@@ -31,6 +31,13 @@ PARTS = (
     "staleness",
     "ranking",
     "extraction",
+    "pins",
+    "leaks",
+    "attribution",
+    "arrays",
+    "deletion",
+    "replays",
+    "cost",
 )
 
 
