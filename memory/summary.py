@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -18,6 +19,7 @@ from memory.coverage import MOST, coverage
 from memory.derived import Derived
 from memory.errors import ModelFailed
 from memory.ids import Ids
+from memory.language import language_in
 from memory.models import SmallModel
 from memory.sensitive import redacted
 from memory.text import cut_middle, distinct_names, enclosed, without_citations
@@ -69,7 +71,7 @@ class Summarising(msgspec.Struct, frozen=True, kw_only=True):
     start_tokens: int = 8_000
     max_chars: int = 400
     keep_turns: int = 8  # of the window: half of them stay out of the summary (A41)
-    language: str = "en"
+    language: str = "en"  # where the talk shows none
     group: bool = False
 
 
@@ -182,7 +184,14 @@ def question(summary: Summary | None, part: Sequence[Message], rules: Summarisin
             text = without_citations(row.text) if row.role == "assistant" else row.text
             shown = cut_middle(enclosed(text), _MESSAGE_CHARS, count=len, marker=" […] ")
             lines.append(f'<message from="{speaker}">{shown}</message>')
-    return SYSTEM["zh" if rules.language == "zh" else "en"].replace("{chars}", str(rules.max_chars)), "\n".join(lines)
+    return SYSTEM[_language(part, rules)].replace("{chars}", str(rules.max_chars)), "\n".join(lines)
+
+
+def _language(part: Sequence[Message], rules: Summarising) -> str:
+    """Return the language that most of what people said is in; the platform's word for one of them is only a guess at it."""
+    spoken = Counter(language_in(row.text) for row in part if row.role == "user" and row.deleted_ms is None)
+    most = next((language for language, _ in spoken.most_common() if language), None)
+    return most or ("zh" if rules.language == "zh" else "en")
 
 
 async def _asked(summary: Summary | None, part: Sequence[Message], rules: Summarising, model: SmallModel) -> str:

@@ -285,6 +285,22 @@ class TestQuestion:
         assert '<message from="person">hi</message>' == prompt
         assert SYSTEM["zh"][:10] == question(None, [], Summarising(language="zh"))[0][:10]
 
+    @pytest.mark.parametrize(
+        ("texts", "setting", "language"),
+        [
+            (("我想退这双鞋", "ok", "号码是 8821"), "en", "zh"),
+            (("I want to return these", "好的", "as soon as you can"), "zh", "en"),
+            (("42", "Nike"), "zh", "zh"),
+        ],
+    )
+    def test_it_is_asked_for_in_the_language_of_the_talk(
+        self, texts: tuple[str, ...], setting: str, language: str
+    ) -> None:
+        """Not in that of the platform's word: a Chinese talk on an English phone was condensed into English."""
+        part = [row(2 * n + 1, text=text) for n, text in enumerate(texts)]
+
+        assert question(None, part, Summarising(language=setting))[0][:20] == SYSTEM[language][:20]
+
     def test_what_was_deleted_is_not_told_nor_the_reply_to_it(self) -> None:
         _, prompt = question(
             None, [gone(row(1)), row(2, text="As you said, secret"), row(3, text="later")], Summarising()
