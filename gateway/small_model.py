@@ -19,6 +19,8 @@ from memory.errors import ModelFailed
 
 TEMPERATURE = 0.3  # A43: notes and summaries want no invention
 
+_CHARS_A_TOKEN = 16  # more than any text has; an answer that is longer heeds no limit
+
 _NOBODY = Caller(
     channel="", kind="memory", tenant="", account="", person_id=None, chat_type="private", room="", thread=None, language="en"
 )  # fmt: skip
@@ -70,6 +72,7 @@ class AgentModel:
     async def _asked(self, context: Context) -> tuple[str, Done | None]:
         deadline = asyncio.get_running_loop().time() + self._timeout_s
         pieces: list[str] = []
+        left = _CHARS_A_TOKEN * context.output_tokens
         done: Done | None = None
         async with (
             self._live.agent(self.name) as made,
@@ -79,6 +82,9 @@ class AgentModel:
                 match event:
                     case Delta(text):
                         pieces.append(text)
+                        left -= len(text)
+                        if left < 0:  # it was told how much it may say, and goes on and on
+                            raise ModelFailed(f"agent {self.name!r} says far more than it was asked for")
                     case Done():
                         done = event
         if done is not None and done.usage is not None:

@@ -80,6 +80,7 @@ async def test_the_service_is_asked_for_json_of_the_schema_and_little_invention(
         whole(" "),
         stream(chunk("half"), drop=True),
         stream(chunk("half"), DONE),
+        stream(*[chunk("on and on " * 40)] * 9, chunk(finish="stop"), DONE),
     ],
 )
 async def test_whatever_is_no_whole_answer_is_none(world: World, answer: Answer) -> None:
