@@ -234,13 +234,25 @@ def _undone(dialect: Dialect, link_id: int, *, now_ms: int) -> Step[list[int]]:
     for table, kind in (("facts", "fact"), ("profile_items", "item")):
         sql = f"UPDATE {table} SET person_id = :absorbed WHERE person_id = :holder AND id IN ({ids.format(kind)})"
         yield Ask(sql, of)
-    sql = f"""UPDATE profile_items SET status = 'active', valid_to_ms = NULL
-      WHERE person_id IN (:holder, :absorbed) AND status = 'superseded' AND id IN ({ids.format("ended")})"""
-    yield Ask(sql, of)
+    sql = f"""SELECT {dialect.item} FROM profile_items AS p
+      WHERE person_id IN (:holder, :absorbed) AND status = 'superseded' AND id IN ({ids.format("ended")}) ORDER BY id"""
+    gave_way = [_item(row) for (row,) in (yield Ask(sql, of))]
+    now_live = [*(yield from _items(dialect, holder)), *(yield from _items(dialect, absorbed))]
+    for item in gave_way:
+        if not any(_outdoes(row, item) for row in now_live):
+            sql = "UPDATE profile_items SET status = 'active', valid_to_ms = NULL WHERE id = :id"
+            yield Ask(sql, {"id": item.id})
     yield Ask("DELETE FROM link_moves WHERE link_id = :link", {"link": link_id})
     yield from _indexed(dialect, holder, absorbed)
     yield from _hidden(holder, absorbed)
     return [absorbed]
+
+
+def _outdoes(row: ProfileItem, former: ProfileItem) -> bool:
+    """Say whether a person's item stands where a former one of theirs can't come back: in a slot that holds one value."""
+    slot = slot_of(row.slot) if row.slot else None
+    same_place = (row.person_id, row.namespace, row.slot) == (former.person_id, former.namespace, former.slot)
+    return same_place and slot is not None and slot.single
 
 
 def _hidden(holder: int, absorbed: int) -> Step[None]:
@@ -316,5 +328,7 @@ def forgotten(person_id: int) -> Step[int]:
     sql = "DELETE FROM links WHERE survivor_id = :person OR absorbed_id = :person RETURNING 1"
     ids = "SELECT id FROM links WHERE survivor_id = :person OR absorbed_id = :person"
     yield Ask(f"DELETE FROM link_moves WHERE link_id IN ({ids})", of)
-    yield Ask(f"DELETE FROM link_accounts WHERE link_id IN ({ids})", of)
+    # Their accounts may stand in a link of others, too: of whom they were once joined to, and who was joined on.
+    theirs = "SELECT kind, tenant, account FROM identities WHERE person_id = :person"
+    yield Ask(f"DELETE FROM link_accounts WHERE link_id IN ({ids}) OR (kind, tenant, account) IN ({theirs})", of)
     return len((yield Ask(sql, of)))

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import msgspec
+
 from memory.base import Identity, Message
 from memory.derived import Fragment, FullStore
 from memory.indexing import item_terms, message_terms_of
 from memory.links import CODE_MS, TRIES, TRIES_MS, UNDO_MS, Linked, Parted, digest_of
 from memory.people import Account
 from memory.terms import term_ids, terms
+from tests.contracts.columns import Column
 from tests.contracts.derived import answered, learned, live
 from tests.contracts.store import NOW, fact, item, key, ledger, opened, owner, put, rule, said, texts, wish
 
@@ -264,6 +267,26 @@ class LinkContract:
         assert {"Oslo", "rye"} == set((await live(store, ann))[0])
         assert {"Bergen", "RYE"} == set((await live(store, bob))[0])
 
+    async def test_what_was_said_since_outdoes_what_gave_way(self, store: FullStore) -> None:
+        """The value that gave way to the other's comes back when they part, but not beside a newer one of the same slot."""
+        ann, bob = await somebody(store, "ann"), await somebody(store, "bob")
+        cities = [
+            item(number, person_id=who, slot=slot, value=value, text=value, valid_from_ms=NOW + number)
+            for number, (who, slot, value) in enumerate(
+                [(ann, "city", "Paris"), (ann, "name", "Ann"), (bob, "city", "Lyon"), (bob, "name", "Bob")], start=1
+            )
+        ]
+        await store.put_profile(cities)
+        await joined(store, ann, bob)
+        assert ["Lyon", "Bob"] == (await live(store, ann))[0]
+        ended = msgspec.structs.replace(cities[2], person_id=ann, status="superseded", valid_to_ms=NOW + 9)
+        await store.put_profile([ended, item(9, person_id=ann, slot="city", value="Nice", text="Nice")])
+
+        await store.links.unlink(account("bob"), fresh_id=FRESH, now_ms=NOW)
+
+        assert ["Ann", "Nice"] == (await live(store, ann))[0]
+        assert ["Bob"] == (await live(store, bob))[0], "Lyon was outdone by Nice"
+
     async def test_a_turn_that_waits_is_learned_for_whom_it_is_now(self, store: FullStore) -> None:
         """Read before the link, it is read again; then its message counts as the survivor's own."""
         ann, bob = await somebody(store, "ann"), await somebody(store, "bob")
@@ -331,6 +354,21 @@ class LinkContract:
         assert None is await store.links.unlink(account("bob"), fresh_id=FRESH, now_ms=NOW)
         assert not await store.links.move(limit=9)
         assert {ann, bob}.isdisjoint([await somebody(store, name) for name in ("ann", "bob")])
+
+    async def test_no_link_of_others_keeps_an_erased_account(self, store: FullStore, column: Column) -> None:
+        """Who was joined to somebody who was joined on went along, and is named there until they are erased."""
+        ann, bob, cid = [await somebody(store, name) for name in ("ann", "bob", "Cid-77")]
+        await joined(store, bob, cid)
+        await joined(store, ann, bob)
+        await store.links.unlink(account("Cid-77"), fresh_id=FRESH, now_ms=NOW)
+        named = "SELECT account FROM link_accounts ORDER BY account"
+        assert {("Cid-77",), ("bob",)} == {*await column.sql(named)}
+
+        await store.persons.erase(cid, accounts=(), posted=(), now_ms=NOW)
+        await store.persons.unlink(cid)
+
+        assert [("bob",)] == await column.sql(named)
+        assert ann == await somebody(store, "bob"), "they are still one"
 
     async def test_undone_while_it_is_being_moved(self, store: FullStore) -> None:
         """Half of what recall finds had gone over, and another instance undoes the link: all of it comes back."""

@@ -7,13 +7,18 @@ from collections.abc import AsyncIterator
 import pytest
 
 from memory.derived import FullStore
-from tests.contracts.columns import COLUMNS
+from tests.contracts.columns import COLUMNS, Column
 from tests.contracts.links import CodeContract, LinkContract
 
 
 @pytest.fixture(params=COLUMNS)
-async def store(request: pytest.FixtureRequest) -> AsyncIterator[FullStore]:
-    async with COLUMNS[request.param](request).open() as opened:
+def column(request: pytest.FixtureRequest) -> Column:
+    return COLUMNS[request.param](request)
+
+
+@pytest.fixture
+async def store(column: Column) -> AsyncIterator[FullStore]:
+    async with column.open() as opened:
         yield opened
 
 
