@@ -6,7 +6,6 @@ import asyncio
 import itertools
 import os
 import signal
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
@@ -19,8 +18,8 @@ from gateway.inbox.base import Accepted, Chunk, Claim, Event, Inbox, NewEvent, O
 from gateway.inbox.postgres import PostgresInbox
 from gateway.inbox.sqlite import SqliteInbox
 from memory.ids import Ids
+from tests.forks import Forked, fork
 
-ROOT = Path(__file__).parents[2]
 NOW_MS = 1_780_000_000_000
 DAY_MS = 86_400_000
 
@@ -195,7 +194,7 @@ async def due_when_free(queues: Queues) -> Chunk:
 class Victim:
     """A process that works on the queues (`tests/contracts/victim.py`), to be killed or stopped in the act."""
 
-    process: asyncio.subprocess.Process
+    process: Forked
 
     async def line(self) -> str:
         """The next line it says; "" when it is gone."""
@@ -215,17 +214,7 @@ class Victim:
 @asynccontextmanager
 async def victim(url: str, act: str, *, lease_s: float = 15) -> AsyncIterator[Victim]:
     """Run `act` in a process of its own."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "tests.contracts.victim",
-        url,
-        act,
-        str(lease_s),
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=asyncio.subprocess.PIPE,
-    )
+    process = await fork("tests.contracts.victim", url, act, str(lease_s), env=os.environ)
     started = Victim(process)
     try:
         yield started
