@@ -76,6 +76,19 @@ def _near(one: str, other: str) -> bool:
     return same_value(*(_PLURAL.sub("", folded(value).casefold()) for value in (one, other)))
 
 
+def _contradicts(candidate: Candidate, slot: str, value: str) -> bool:
+    """Say whether a known value of another slot can't stand beside what is said now."""
+    if {candidate.slot, slot} == {"wish", "address_as"}:
+        wish, form = (candidate.value, value) if slot == "address_as" else (value, candidate.value)
+        return _FORM_REFUSED.search(wish) is not None and supported(form, wish)
+    return slot == _OPPOSITES.get(candidate.slot) and _near(value, candidate.value)
+
+
+_FORM_REFUSED = re.compile(
+    r"\b(?:don't|do not|never|stop|not) (?:call|address)(?:ing)? me\b|(?:别|不要|不许|勿)再?(?:叫|喊|称呼)我", re.I
+)
+
+
 def _named(value: str, known: Collection[str], slot: Slot, *, confirmed: Collection[str]) -> set[str]:
     """Return which of the known values a retraction means. `confirmed` is what the same message says instead.
 
@@ -169,9 +182,8 @@ class _Merging:
         )
 
     def _opposites(self, candidate: Candidate) -> tuple[list[Fact], list[ProfileItem]]:
-        opposite = _OPPOSITES.get(candidate.slot)
-        facts = [row for row in self._facts_now() if row.slot == opposite and _near(row.value, candidate.value)]
-        items = [row for row in self._items_now() if row.slot == opposite and _near(row.value, candidate.value)]
+        facts = [row for row in self._facts_now() if _contradicts(candidate, row.slot, row.value)]
+        items = [row for row in self._items_now() if _contradicts(candidate, row.slot, row.value)]
         return facts, items
 
     def _end_opposite(self, candidate: Candidate) -> None:

@@ -280,6 +280,24 @@ def test_a_single_value_is_taken_back_by_itself_or_by_its_slot_never_by_another(
     assert ((21,) if ends else ()) == result.retracted_items
 
 
+@pytest.mark.parametrize(
+    ("form", "wish", "ends"),
+    [
+        ("王总", "别叫我王总了", True),
+        ("Bob", "Don't call me Bob", True),
+        ("王哥", "别叫我老王", False),
+        ("Bob", "reply in English", False),
+        ("Bobby", "don't call me Bob", False),
+    ],
+)
+def test_how_somebody_is_called_and_how_he_is_not_never_stand_together(form: str, wish: str, *, ends: bool) -> None:
+    """B47, D16: both would be told in every prompt; the latest word counts, whichever it is."""
+    now_called = merged(sets("address_as", form), items=(item("wish", wish, 21),))
+    now_not = merged(sets("wish", wish), items=(item("address_as", form, 22),))
+
+    assert ((21,) if ends else (), (22,) if ends else ()) == (now_called.superseded_items, now_not.superseded_items)
+
+
 def test_nothing_known_is_nothing_to_retract() -> None:
     assert ["nothing_to_retract"] == rules(merged(retracts("like", "white"), items=(item("like", "tea", 22),)))
 
