@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,7 +13,7 @@ import pytest
 
 from tests.scenarios.remembered import condensed, learned, leases_end, sections, whole
 from tests.scenarios.stage import echo
-from tests.scenarios.world import Hook, gateway, model_server, rows, write_config
+from tests.scenarios.world import Hook, Prompt, gateway, model_server, rows, write_config
 
 BODY = """
 agents: {default: {kind: openai, base_url: "MODEL", model: stub}}
@@ -19,12 +22,13 @@ queue: {poll_s: 0.1}
 channels:
   hook: {kind: webhook, secrets: ["${HOOK}"], memory: {window: {turns: 4}, summary: {start_turns: 5}}}
 """
-STEPS = [
-    ("derived.claim", "after"),
-    ("derived.settle", "before"),
-    ("derived.settle", "after"),
-]
-CASES = [("sqlite", STEPS), ("postgres+redis", STEPS[1:2])]
+MODEL = ("model", "during")
+STEPS = [("derived.claim", "after"), MODEL, ("derived.settle", "before"), ("derived.settle", "after")]
+CASES = [("sqlite", STEPS), ("postgres", STEPS[1:]), ("postgres+redis", STEPS[::2])]
+
+
+def nothing(_: Prompt) -> str:
+    return '{"changes": []}'
 
 
 @pytest.mark.parametrize(("storage", "steps"), CASES, ids=[case[0] for case in CASES], indirect=["storage"])
@@ -32,34 +36,53 @@ async def test_a_kill_between_reply_and_extraction_loses_none(
     steps: list[tuple[str, str]], storage: str, tmp_path: Path, session: aiohttp.ClientSession
 ) -> None:
     """At each step somebody's name is under way; a process dies with each; the last one finds them all (A19, B11, B40, E28; the
-    ledger of a turn is its place in the queue). The dead ones' leases end in an hour, which is let go by
+    ledger of a turn is its place in the queue). While the dead one's lease lasts, nobody else learns from that talk: the next
+    turn shows what was said and notes that it is pending (B59). The lease ends in an hour, which is let go by
     (redis/agent-memory-server#110: nobody's word becomes two)."""
     names = [f"Zoë-{number} 佐伊" for number in range(len(steps))]
+    asked = asyncio.Event()
+
+    async def thinking(_: Prompt) -> str:
+        asked.set()
+        return await asyncio.Future[str]()
+
     async with model_server(echo) as model:
-        model.notes = lambda _: '{"changes": []}'
         config = write_config(tmp_path, BODY.replace("MODEL", model.url), storage=storage)
         for name, step in zip(names, steps, strict=True):
+            model.notes = thinking if step == MODEL else nothing
             async with gateway(config, command=("tests.scenarios.kill_at", str(config), *step)) as dying:
                 with suppress(aiohttp.ClientError):
                     await Hook(session, dying).say(
                         f"My name is {name[:5]}.", sender=name, conversation=name, mode="async"
                     )
+                if step == MODEL:
+                    await asked.wait()
+                    await dying.kill()
                 await dying.dead()
+        model.notes = nothing
         replies = rows(storage, "SELECT count(*) FROM messages WHERE role = 'assistant'")
-        leases_end(storage)
         async with gateway(config) as last:
+            hook = Hook(session, last)
+            meanwhile = [await hook.say("Still there?", sender=name, conversation=name) for name in names]
+            ledgers = [
+                rows(storage, "SELECT body FROM ledgers WHERE turn_id = ?", int(one["turn"])) for one in meanwhile
+            ]
+            leases_end(storage)
+            await hook.say("Is anybody there?", sender="somebody", conversation="else")
             await learned(storage)
-            turns = [await Hook(session, last).say("Who am I?", sender=name, conversation=name) for name in names]
+            turns = [await hook.say("Who am I?", sender=name, conversation=name) for name in names]
 
     assert [(len(names),)] == replies, "each was stored before"
-    assert ["answered"] * len(names) == [turn["status"] for turn in turns]
-    assert [f"- name: {name[:5]}" for name in names] == [
-        sections(prompt)["profile"] for prompt in model.prompts[-len(names) :]
+    assert [step != ("derived.settle", "after") for step in steps] == [
+        "extraction pending: 1 turns" in json.loads(body)["notes"] for ((body,),) in ledgers
     ]
+    assert ["answered"] * len(names) == [turn["status"] for turn in turns]
+    told = [sections(prompt)["facts"] for prompt in model.prompts[-len(names) :]]
+    assert [[name[:5]] for name in names] == [re.findall(r"Zoë-\d", facts) for facts in told]
     assert [(len(names),)] == rows(storage, "SELECT count(*) FROM profile_items")
 
 
-@pytest.mark.parametrize("storage", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("storage", ["sqlite", "postgres"], indirect=True)
 async def test_a_kill_around_a_summary_leaves_no_hole(
     storage: str, tmp_path: Path, session: aiohttp.ClientSession
 ) -> None:
@@ -67,7 +90,7 @@ async def test_a_kill_around_a_summary_leaves_no_hole(
     summary hold all that was said (A23, A41, F2)."""
     talks = ("before", "after")
     async with model_server(echo) as model:
-        model.notes, model.summary = (lambda _: '{"changes": []}'), condensed
+        model.notes, model.summary = nothing, condensed
         config = write_config(tmp_path, BODY.replace("MODEL", model.url), storage=storage)
         for when in talks:
             command = ("tests.scenarios.kill_at", str(config), "derived.put_summary", when)
