@@ -80,6 +80,7 @@ class Dialect:
     no_ids: str  # the column of a row that comes from no message
     lock: str  # follows a SELECT whose rows are to stay as they are
     touch: str | None  # tells caches that a scope has changed
+    barrier: str | None  # waits for whoever is just writing what people said, by what they saw before
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +214,12 @@ def marked(dialect: Dialect, person_id: int, *, now_ms: int) -> Step[bool]:
     yield Ask(f"SELECT id FROM persons WHERE id = :person{dialect.lock}", of)
     sql = f"UPDATE persons SET erased_ms = coalesce(erased_ms, :now) WHERE id IN {FAMILY} RETURNING 1"
     return bool((yield Ask(sql, of | {"now": now_ms})))
+
+
+def waited(dialect: Dialect) -> Step[None]:
+    """Wait for who began to write something of the person's before they were marked, and does not know of it."""
+    if dialect.barrier is not None:
+        yield Ask(dialect.barrier, {})
 
 
 _LIVING = "SELECT 1 FROM persons AS p WHERE p.id = messages.person_id AND p.erased_ms IS NULL"

@@ -89,7 +89,10 @@ class StoredPersons:
         return Traces() if noted is None else _traces(noted)
 
     async def begin(self, person_id: int, *, now_ms: int) -> bool:
-        return await self._write(steps.marked(self._dialect, person_id, now_ms=now_ms))
+        marked = await self._write(steps.marked(self._dialect, person_id, now_ms=now_ms))
+        if marked:
+            await self._write(steps.waited(self._dialect))
+        return marked
 
     async def erase(
         self, person_id: int, *, accounts: Sequence[Account], posted: Sequence[Posted], now_ms: int

@@ -28,6 +28,7 @@ _DIALECT = Dialect(
     no_ids="'{}'",
     lock=" FOR UPDATE",  # what is being learned or summarised from them has to stand before it is looked for
     touch="UPDATE scopes SET generation = generation + 1 WHERE id = :scope",
+    barrier="LOCK TABLE messages, observed IN SHARE MODE",  # an append takes milliseconds; those that begin now see the mark
 )
 
 

@@ -25,6 +25,7 @@ _DIALECT = Dialect(
     no_ids="NULL",
     lock="",
     touch=None,
+    barrier=None,
 )
 
 
