@@ -40,7 +40,9 @@ NOT_TRUE_OF_HIM_NOW = [
     "我小时候住在长沙",
     "我在腾讯工作过三年",
     "我曾在腾讯上班",
+    "I'm no doctor but",
     # will be, or is wished for
+    "我梦见我是医生",
     "I'm moving to Lisbon next month",
     "I'd love to live in Tokyo one day",
     "我下个月搬去杭州",
@@ -96,6 +98,8 @@ HIS_ALL_THE_SAME = [
     ("I like Thai food more than Chinese", "like=Thai food"),
     ("My shoe size is 42, no wait, 43", "shoe_size=43"),
     ("医生说我对青霉素过敏", "allergy=青霉素"),
+    ("我对鸡蛋过敏，不对，是牛奶", "allergy=牛奶"),
+    ("帮我订去罗马的机票", "destination=罗马"),
     ("备注：我对海鲜过敏", "allergy=海鲜"),
     ("我穿42码，不对，43", "shoe_size=43"),
     ("我以前就对海鲜过敏", "allergy=海鲜"),

@@ -78,8 +78,8 @@ RULES = (
     rule(
         "role",
         rf"(?:{AM}|\bi was hired as|\bi work as|\bi've been)(?: now| currently| just| actually"
-        rf"| also)* (?:an? |the )?(?P<v>(?:(?!not|going|your|my|his|her|former|looking|the|a|an|in|on|with"
-        rf"|for|of|from|to)[\w-]+ ){{0,2}}{ROLE})\b(?!'|’| (?:fee|discount|account|id|card))",
+        rf"| also)* (?:an? |the )?(?P<v>(?:(?!not|no|never|hardly|going|your|my|his|her|former|looking|the|a|an|in|on|with"
+        rf"|for|of|from|to)[\w-]+ ){{0,2}}{ROLE})\b(?!'|’| (?:fee|discount|account|id|card|appointment|visit))",
     ),
     rule(
         "department",

@@ -31,7 +31,7 @@ RULES = (
     ),
     rule(
         "budget",
-        rf"\bbudget(?: is| of|:| was)?(?: (?:around|about|roughly|up to|only|under|at most|maybe|max(?:imum)?"
+        rf"\bbudget(?: is| of|:)?(?: (?:around|about|roughly|up to|only|under|at most|maybe|max(?:imum)?"
         rf"|approximately|now|(?:is |went )?(?:up|down) to))*:? (?P<v>{MONEY}"
         rf"|(?<!of )(?:\d[\d,.]{{2,9}}|\d[\d.]{{0,4}}k)\b(?! ?(?:%|people|guests|days|nights|hours)))",
     ),
