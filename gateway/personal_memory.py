@@ -52,11 +52,8 @@ class PersonalMemory:
     async def forget_slots(self, person_id: int, slots: Collection[str]) -> Forgotten:
         """Forget all that stands in these slots, and never learn it from what waits."""
         waiting = await self._store.forgetting.waiting(person_id)
-        if saying := await asyncio.to_thread(_saying, waiting, slots):
-            # Before it is asked what is known: what was learned of these by now is then among it, and no more comes.
-            await self._store.forgetting.forget(person_id, items=(), facts=(), withhold=saying, now_ms=self._clock())
-        found, _ = await self.known(person_id)
-        return await self.forget(person_id, [entry.rows for entry in found if entry.slot in slots])
+        saying = await asyncio.to_thread(_saying, waiting, slots)
+        return await self._store.forgetting.forget_slots(person_id, slots=slots, withhold=saying, now_ms=self._clock())
 
     async def forget_all(self, person_id: int) -> Forgotten:
         """Forget everything that was learned of the person."""

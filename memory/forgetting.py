@@ -82,8 +82,15 @@ class Forgetting(Protocol):
     async def forget(
         self, person_id: int, *, items: Sequence[int], facts: Sequence[int], withhold: Sequence[Message], now_ms: int
     ) -> Forgotten:
-        """End these rows of the person's and take their words away, and withhold the messages they came from, and those of
-        `withhold` that are the person's, with what was learned of them meanwhile that says the same."""
+        """End these rows of the person's and take their words away, with past ones that said the same, and withhold the messages
+        they came from, and those of `withhold` that are the person's, with what was learned of them meanwhile that says the
+        same."""
+        ...
+
+    async def forget_slots(
+        self, person_id: int, *, slots: Collection[str], withhold: Sequence[Message], now_ms: int
+    ) -> Forgotten:
+        """Forget every row of the person's in these slots, past ones too, and withhold messages as `forget` does."""
         ...
 
     async def correct(

@@ -79,12 +79,56 @@ def forget(
             and _from(row.scope_id, row.source_ids, here)
             and _meant(row.slot, row.value, meant)
         ]
-    yield from _retracted(person_id, gone_items, gone_facts, now_ms=now_ms)
-    sources = {(row.scope_id, id_) for row in gone_items if row.scope_id for id_ in row.source_ids}
-    sources |= {(row.scope_id, id_) for row in gone_facts for id_ in row.source_ids}
-    yield from _lost_to_recall(sources | here)
-    withheld = yield from _withheld(sources | here)
+    past_items, past_facts = yield from _past(dialect, person_id, gone_items, gone_facts)
+    withheld = yield from _gone(person_id, [*gone_items, *past_items], [*gone_facts, *past_facts], here, now_ms=now_ms)
     return Forgotten(items=tuple(gone_items), facts=tuple(gone_facts), withheld=withheld)
+
+
+def forget_slots(
+    dialect: Dialect, person_id: int, *, slots: Collection[str], withhold: Sequence[Message], now_ms: int
+) -> Step[Forgotten]:
+    """Do what `Forgetting.forget_slots` promises."""
+    yield Name([person_id])
+    family = {row[0] for row in (yield Ask(f"SELECT id FROM persons WHERE id IN {FAMILY}", {"person": person_id}))}
+    here = {(row.scope_id, row.id) for row in withhold if row.person_id in family}
+    yield from _locked(dialect, person_id, sorted(here))
+    all_items, all_facts = yield from _of_scope(dialect, person_id, None)
+    items, facts = [row for row in all_items if row.slot in slots], [row for row in all_facts if row.slot in slots]
+    withheld = yield from _gone(person_id, items, facts, here, now_ms=now_ms)
+    return Forgotten(
+        items=tuple(row for row in items if row.status == "active"),
+        facts=tuple(row for row in facts if row.status == "active" and row.expires_ms > now_ms),
+        withheld=withheld,
+    )
+
+
+def _gone(
+    person_id: int,
+    items: Sequence[ProfileItem],
+    facts: Sequence[Fact],
+    here: Collection[tuple[int, int]],
+    *,
+    now_ms: int,
+) -> Step[int]:
+    """Take these rows' words, and withhold the messages they came from and those of `here`; return how many."""
+    yield from _retracted(person_id, items, facts, now_ms=now_ms)
+    messages = {*here} | {(row.scope_id, id_) for row in items if row.scope_id for id_ in row.source_ids}
+    messages |= {(row.scope_id, id_) for row in facts for id_ in row.source_ids}
+    yield from _lost_to_recall(messages)
+    return (yield from _withheld(messages))
+
+
+def _past(
+    dialect: Dialect, person_id: int, items: Sequence[ProfileItem], facts: Sequence[Fact]
+) -> Step[tuple[list[ProfileItem], list[Fact]]]:
+    """Return the person's rows that once said the same: taking accounts apart would bring them back."""
+    meant = [(row.slot, row.value or row.text) for row in items] + [(row.slot, row.value) for row in facts]
+    if not meant:
+        return [], []
+    all_items, all_facts = yield from _of_scope(dialect, person_id, None)
+    past_items = [row for row in all_items if row.status != "active" and _meant(row.slot, row.value or row.text, meant)]
+    past_facts = [row for row in all_facts if row.status != "active" and _meant(row.slot, row.value, meant)]
+    return past_items, past_facts
 
 
 def _lost_to_recall(messages: Iterable[tuple[int, int]]) -> Step[None]:

@@ -38,6 +38,13 @@ class StoredForgetting:
             steps.forget(self._dialect, person_id, items=items, facts=facts, withhold=withhold, now_ms=now_ms)
         )
 
+    async def forget_slots(
+        self, person_id: int, *, slots: Collection[str], withhold: Sequence[Message], now_ms: int
+    ) -> Forgotten:
+        return await self._write(
+            steps.forget_slots(self._dialect, person_id, slots=slots, withhold=withhold, now_ms=now_ms)
+        )
+
     async def correct(
         self,
         person_id: int,

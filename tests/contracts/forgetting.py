@@ -96,6 +96,54 @@ class ForgetContract:
         assert ["tea", "reply to tea", "rye", "reply to rye"] == texts(loaded.window), "what was said stands"
         assert None is (await store.derived.covered(scope.id, "s-1")).summary
 
+    async def test_what_once_said_the_same_goes_too(self, store: FullStore) -> None:
+        """Past rows with the forgotten value lose their words, or taking accounts apart would bring them back; others' values
+        in the slot stay history."""
+        me, scope = await person(store), await opened(store)
+        of: dict[str, Any] = {"person_id": me, "slot": "city"}
+        past: dict[str, Any] = {"status": "superseded", "valid_to_ms": NOW}
+        await store.put_profile([
+            item(1, value="Oslo", text="lives in Oslo", **of, **past),
+            item(2, value="Bergen", text="lives in Bergen", **of, **past),
+        ])  # fmt: skip
+        await store.put_facts([fact(3, scope.id, value="ＯＳＬＯ", expires_ms=NOW + HOUR, **of)])
+
+        gone = await store.forgetting.forget(me, items=(), facts=[3], withhold=(), now_ms=NOW)
+
+        assert ((), 1) == (gone.items, len(gone.facts))
+        exported = str(await store.persons.items(me, after_id=0, limit=99))
+        assert "Oslo" not in exported
+        assert "Bergen" in exported
+
+    async def test_all_of_a_kind_goes(self, store: FullStore) -> None:
+        """Live and past rows of the slots, in every namespace; what waits and is named is withheld; nobody else's, no other
+        slot's."""
+        me, you, scope = await person(store), await person(store, "u2"), await opened(store)
+        of: dict[str, Any] = {"slot": "city", "person_id": me}
+        await store.put_profile([
+            item(1, value="Oslo", text="lives in Oslo", **of),
+            item(2, value="上海", text="所在地：上海", namespace="b", **of),
+            item(3, value="Bergen", text="lives in Bergen", status="superseded", valid_to_ms=NOW, **of),
+            item(4, value="tea", text="likes tea", slot="like", person_id=me),
+            item(5, value="Oslo", text="lives in Oslo", slot="city", person_id=you),
+        ])  # fmt: skip
+        await store.put_facts([fact(6, scope.id, value="Oslo", expires_ms=NOW + HOUR, **of)])
+        await answered(store, scope.id, 1, "I live in Oslo", person_id=me)
+        theirs = await answered(store, scope.id, 2, "I live in Oslo", person_id=you)
+        mine, others = await store.forgetting.waiting(me), await store.forgetting.waiting(you)
+
+        gone = await store.forgetting.forget_slots(me, slots=["city"], withhold=[*mine, *others], now_ms=NOW)
+
+        assert (["Oslo", "上海"], ["Oslo"]) == ([row.value for row in gone.items], [row.value for row in gone.facts])
+        assert [theirs[0].id] == [row.id for row in await store.forgetting.waiting(you)]
+        assert () == await store.forgetting.waiting(me)
+        items, facts = await store.derived.known(me, now_ms=NOW)
+        assert (["tea"], []) == ([row.value for row in items], list(facts))
+        assert "Bergen" not in str(await store.persons.items(me, after_id=0, limit=99))
+        assert ["Oslo"] == [row.value for row in (await store.derived.known(you, now_ms=NOW))[0]]
+        again = await store.forgetting.forget_slots(me, slots=["city"], withhold=(), now_ms=NOW)
+        assert ((), (), 0) == (again.items, again.facts, again.withheld)
+
     async def test_another_persons_rows_stay(self, store: FullStore) -> None:
         """Whatever ids are named: one changes only one's own (NousResearch/hermes-agent#28279)."""
         me, you = await person(store), await person(store, "u2")

@@ -267,6 +267,25 @@ class LinkContract:
         assert {"Oslo", "rye"} == set((await live(store, ann))[0])
         assert {"Bergen", "RYE"} == set((await live(store, bob))[0])
 
+    async def test_what_was_forgotten_while_joined_stays_so(self, store: FullStore) -> None:
+        """Also the value that had given way: what both had said, and all of a kind (B46)."""
+        ann, bob = await somebody(store, "ann"), await somebody(store, "bob")
+        for number, (name, who, slot, value) in enumerate([
+            ("ann", ann, "city", "Oslo"), ("bob", bob, "city", "Bergen"), ("ann", ann, "like", "rye"),
+            ("bob", bob, "like", "RYE"), ("ann", ann, "like", "tea"), ("bob", bob, "like", "乌龙茶"),
+        ], start=1):  # fmt: skip
+            await tells(store, who, name, number, value, slot=slot, at_ms=NOW - 9 + number)
+        await joined(store, ann, bob)
+        items, facts = await store.derived.known(ann, now_ms=NOW)
+        rye = [row.id for row in items if row.value == "RYE"], [row.id for row in facts if row.value == "RYE"]
+
+        await store.forgetting.forget(ann, items=rye[0], facts=rye[1], withhold=(), now_ms=NOW)
+        await store.forgetting.forget_slots(ann, slots=["city"], withhold=(), now_ms=NOW)
+        await store.links.unlink(account("bob"), fresh_id=FRESH, now_ms=NOW)
+
+        assert ["tea"] == (await live(store, ann))[0]
+        assert ["乌龙茶"] == (await live(store, bob))[0]
+
     async def test_what_was_said_since_outdoes_what_gave_way(self, store: FullStore) -> None:
         """The value that gave way to the other's comes back when they part, but not beside a newer one of the same slot."""
         ann, bob = await somebody(store, "ann"), await somebody(store, "bob")
