@@ -20,6 +20,7 @@ from memory.text import cut_middle, enclosed, one_line
 MAX_CHANGES: Final = 24  # of one turn; a model that lists more has misunderstood
 MAX_TOKENS: Final = 700  # of the answer
 _MESSAGE_CHARS = 4_000  # of one message: what is longer is cut in its middle
+_TURN_CHARS = 12_000  # of all messages of a turn: many were written while an answer was made
 _BEFORE_CHARS = 600
 _KNOWN = 40  # values shown of what is known already
 
@@ -75,7 +76,8 @@ def question(said: Sequence[Message], *, before: str, known: Sequence[KnownValue
     if before:
         lines += ["The assistant's message before:", f"<message>{_shown(before, _BEFORE_CHARS)}</message>"]
     lines.append("The person's messages:")
-    lines += [f'<message number="{n}">{_shown(row.text, _MESSAGE_CHARS)}</message>' for n, row in enumerate(said, 1)]
+    share = min(_MESSAGE_CHARS, _TURN_CHARS // max(1, len(said)))
+    lines += [f'<message number="{n}">{_shown(row.text, share)}</message>' for n, row in enumerate(said, 1)]
     return SYSTEM.replace("{slots}", _slots()), "\n".join(lines)
 
 

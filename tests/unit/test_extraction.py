@@ -76,6 +76,13 @@ class TestQuestion:
         assert " […] " in prompt
         assert len(prompt) < 6_500
 
+    def test_many_long_messages_of_a_turn_share_what_one_question_holds(self) -> None:
+        """B44: what is asked about a turn costs no more, however much was written while an answer was made."""
+        _, prompt = question([said(n, "长" * 9_000) for n in range(1, 31)], before="", known=[])
+
+        assert 30 == prompt.count("</message>")
+        assert len(prompt) < 14_000
+
     def test_the_messages_are_numbered_from_one(self) -> None:
         _, prompt = question(TURN, before="", known=[])
 
