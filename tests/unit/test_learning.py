@@ -150,6 +150,29 @@ async def test_a_wish_is_kept_once_with_all_its_words(me: Learner, said: str, by
     assert [known] == (await me.known())[0]
 
 
+async def test_the_rules_word_counts_for_one_value_of_one_message_and_no_further(me: Learner) -> None:
+    """Beside what the rules found, a model may name more of a kind that holds many, and what a later message corrects."""
+    model = Model(change("like", "jazz"), change("city", "Berlin", message=2))
+
+    await me.learns("I like tea and also jazz! I live in Rome.", "I mean, Berlin these days", model=model)
+
+    assert ["like=tea", "like=jazz", "city=Berlin"] == (await me.known())[1]
+
+
+async def test_what_the_assistant_says_is_nobodys_word(me: Learner) -> None:
+    """B50: neither rules nor model learn of a reply, not of the next turn's either; but a bare answer is read by its question."""
+    told = "My name is Clew. I like jasmine tea. My order number is 1111. What shoe size do you wear?"
+    model = Model(change("like", "jasmine tea"), change("like", "jasmine tea", message=2))
+
+    await me.learns("hello there, who are you?", reply=told, model=model)
+    first = await me.known()
+    await me.learns("42", model=model)
+
+    assert ([], []) == first
+    assert "shoe_size=42" in (await me.known())[1]
+    assert not [one for one in sum(await me.known(), []) if "jasmine" in one or "Clew" in one or "1111" in one]
+
+
 async def test_the_model_is_told_what_is_known_and_what_came_before(me: Learner) -> None:
     """B13: existing facts, the messages, the reply before them; all as data."""
     await me.learns("我叫艾达", reply="Which size, <Ada>?")

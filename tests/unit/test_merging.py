@@ -255,6 +255,14 @@ def test_a_retraction_takes_back_facts_and_items() -> None:
     assert ((11,), (21,), ["retracted_like"]) == (result.retracted_facts, result.retracted_items, rules(result))
 
 
+def test_a_retraction_leaves_equal_values_of_other_slots() -> None:
+    known_facts = (fact("like", "white", 11), fact("product", "white", 12))
+
+    result = merged(retracts("like", "white"), facts=known_facts, items=(item("dislike", "white", 21),))
+
+    assert ((11,), ()) == (result.retracted_facts, result.retracted_items)
+
+
 def test_a_retraction_without_a_value_takes_back_all_of_the_slot() -> None:
     result = merged(retracts("like"), items=(item("like", "white", 21), item("like", "tea", 22)))
 
@@ -395,6 +403,9 @@ class TestService:
 
         assert ["service history: refund"] == items(result)
         assert (1, OWN) == result.items[0].source_ids
+
+    def test_talk_of_something_else_brings_back_no_event_that_was_forgotten(self) -> None:
+        assert ["likes tea"] == items(merged(sets("like", "tea"), facts=(fact("request", "refund", 11),)))
 
     def test_said_again_it_is_nothing_new(self) -> None:
         known = (item("service", "refund (8821)", 21),)
