@@ -125,6 +125,9 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     source_ids: tuple[int, ...]
 
 
+READ_FOR_A_HIT = 5
+"""Of a term so many times as many of the person's fragments are looked at, the newest, as a load may get hits."""
+
 ENDED_ITEMS = 50
 """Profile items that `Derived.ended` looks back at: the newest of those that ended in one way."""
 

@@ -115,6 +115,7 @@ def load_values(load: Load, *, session_id: str | None = None, before_id: int | N
         "namespace": owner.namespace,
         "terms": list(load.terms),
         "hits": load.hits,
+        "agent": owner.agent,
         "private": owner.chat_type == "private",
         "private_too": owner.chat_type == "private" or owner.private_in_group,
     }

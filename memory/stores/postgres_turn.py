@@ -10,6 +10,7 @@ state; everything else sees the statement's own snapshot, in which a scope's ear
 from __future__ import annotations
 
 from memory.base import Message
+from memory.derived import READ_FOR_A_HIT
 from memory.stores.postgres_owner import OWNER
 from memory.stores.postgres_statement import statement
 
@@ -30,6 +31,14 @@ _PROFILE = """SELECT to_json(p) AS row FROM profile_items p
 _LAST_SESSION = """FROM sessions c WHERE c.scope_id = here.carry_scope_id AND c.first_id <= here.carry_last_id
     ORDER BY c.first_id DESC LIMIT 1"""
 
+
+def same_agent(fragments: str) -> str:
+    """Return the condition that the scope of these fragments has, by one of its names, the agent that is asked. Whether the
+    message itself does, who fetches it looks."""
+    return f"""(EXISTS (SELECT FROM scopes s WHERE s.id = {fragments}.scope_id AND s.agent = %(agent)s)
+        OR EXISTS (SELECT FROM scopes s WHERE s.alias_of = {fragments}.scope_id AND s.agent = %(agent)s))"""
+
+
 PARTS = {
     "window": f"""SELECT {MESSAGE} AS row FROM messages m
   WHERE m.scope_id = here.scope_id AND m.id BETWEEN here.first_id AND here.until_id AND m.session_id = here.session_id
@@ -44,13 +53,14 @@ PARTS = {
     "pinned": f"{_PROFILE} AND p.pinned ORDER BY p.id",
     "profile": f"{_PROFILE} AND NOT p.pinned ORDER BY p.id DESC LIMIT %(profile)s",
     "unlearned": """SELECT count(*) AS row FROM ledgers l WHERE l.scope_id = here.scope_id AND l.due_ms IS NOT NULL""",
-    "hits": """SELECT json_build_array(t.scope_id, t.id, t.session_id, t."position", t.length,
+    "hits": f"""SELECT json_build_array(t.scope_id, t.id, t.session_id, t."position", t.length,
     json_object_agg(t.term, t.times)) AS row
   FROM unnest(%(terms)s::bigint[]) AS asked (term)
   CROSS JOIN LATERAL (SELECT t.term, t.times, mine.scope_id, mine.id, mine.session_id, mine."position", mine.length
-    FROM terms t JOIN fragments mine ON mine.scope_id = t.scope_id AND mine.id = t.id
-    WHERE t.term = asked.term AND mine.person_id = %(person_id)s AND mine.namespace = %(namespace)s
-      AND (mine.scope_id = 0 OR mine.scope_id = %(scope_id)s OR %(private)s)
+    FROM (SELECT t.term, t.times, t.scope_id, t.id FROM terms t WHERE t.term = asked.term
+      ORDER BY t.id DESC LIMIT {READ_FOR_A_HIT} * %(hits)s) t JOIN fragments mine ON mine.scope_id = t.scope_id AND mine.id = t.id
+    WHERE mine.person_id = %(person_id)s AND mine.namespace = %(namespace)s
+      AND (mine.scope_id = 0 OR mine.scope_id = %(scope_id)s OR (%(private)s AND {same_agent("mine")}))
       AND (mine.chat_type = 'group' OR %(private_too)s)
     ORDER BY t.id DESC LIMIT %(hits)s) t
   GROUP BY t.scope_id, t.id, t.session_id, t."position", t.length""",

@@ -14,6 +14,7 @@ from memory.embedding import Embedded, Unembedded, VectorRow, VectorRows
 from memory.stores.postgres_owner import counting, owned
 from memory.stores.postgres_pool import Database, Transaction
 from memory.stores.postgres_statement import statement
+from memory.stores.postgres_turn import same_agent
 
 EVERYBODY = 0
 """The scope whose lease whoever embeds holds: there is no scope of that id."""
@@ -69,11 +70,12 @@ _READ = owned(f"""SELECT c.n, w.seq, w.scope_id, w.id, w.in_group, w.vector
     WHERE {_OF_PERSON} AND v.seq >= (SELECT min(newest.seq) FROM (SELECT v.seq FROM vectors v
       WHERE {_OF_PERSON} AND v.seq > %(after)s ORDER BY v.seq DESC LIMIT %(limit)s) newest)) w ON true
   WHERE me.person <> ''""")
-_PLACED = owned("""SELECT f.scope_id, f.id, f.session_id, f."position", f.length
+_PLACED = owned(f"""SELECT f.scope_id, f.id, f.session_id, f."position", f.length
   FROM unnest(%(scope_ids)s::bigint[], %(ids)s::bigint[]) AS a (scope_id, id)
   JOIN fragments f ON f.scope_id = a.scope_id AND f.id = a.id
   WHERE f.person_id = %(person_id)s AND f.namespace = %(namespace)s
-    AND (f.scope_id = 0 OR f.scope_id = %(scope_id)s OR %(private)s) AND (f.chat_type = 'group' OR %(private_too)s)
+    AND (f.scope_id = 0 OR f.scope_id = %(scope_id)s OR (%(private)s AND {same_agent("f")}))
+    AND (f.chat_type = 'group' OR %(private_too)s)
     AND me.person <> ''""")
 
 
@@ -132,6 +134,7 @@ class PostgresVectors:
             "person_id": owner.person_id,
             "namespace": owner.namespace,
             "scope_id": owner.scope_id,
+            "agent": owner.agent,
             "private": private,
             "private_too": private or owner.private_in_group,
         }

@@ -17,6 +17,7 @@ from memory.coverage import MOST, coverage
 from memory.derived import (
     ENDED_ITEMS,
     LIMIT_TURNS,
+    READ_FOR_A_HIT,
     Covered,
     Due,
     Ended,
@@ -194,10 +195,18 @@ _COUNT = """INSERT INTO corpora (person_id, namespace, fragments, length, genera
   ON CONFLICT (person_id, namespace) DO UPDATE SET fragments = fragments + excluded.fragments,
     length = length + excluded.length, generation = generation + 1"""
 _STORED_TERMS = "SELECT person_id, namespace, length, terms FROM fragments WHERE scope_id = ? AND id = ?"
-_HITS = """SELECT t.scope_id, t.id, f.session_id, f.position, f.length, t.times FROM terms AS t
-    JOIN fragments AS f ON f.scope_id = t.scope_id AND f.id = t.id
-  WHERE t.term = ? AND f.person_id = ? AND f.namespace = ?
-    AND (f.scope_id = 0 OR f.scope_id = ? OR ?) AND (f.chat_type = 'group' OR ?) ORDER BY t.id DESC LIMIT ?"""
+SAME_AGENT = """(EXISTS (SELECT 1 FROM scopes AS s WHERE s.id = f.scope_id AND s.agent = :agent)
+    OR EXISTS (SELECT 1 FROM scopes AS s WHERE s.alias_of = f.scope_id AND s.agent = :agent))"""
+"""The scope of `f` has, by one of its names, the agent that is asked. Whether the message itself does, who fetches it looks."""
+
+# The newest of the person's wherever it was said are read, a bounded number: in a group or a namespace that has little of it
+# the rest would be read in vain.
+_HITS = f"""SELECT t.scope_id, t.id, f.session_id, f.position, f.length, t.times
+  FROM terms AS t CROSS JOIN fragments AS f ON f.scope_id = t.scope_id AND f.id = t.id
+  WHERE t.term = :term AND t.id > coalesce((SELECT id FROM terms WHERE term = :term
+      ORDER BY id DESC LIMIT 1 OFFSET {READ_FOR_A_HIT} * :hits), -1)
+    AND f.person_id = :person AND f.namespace = :namespace AND (f.chat_type = 'group' OR :private_too)
+    AND (f.scope_id = 0 OR f.scope_id = :here OR (:private AND {SAME_AGENT})) ORDER BY t.id DESC LIMIT :hits"""
 _CORPUS = "SELECT fragments, length, generation FROM corpora WHERE person_id = ? AND namespace = ?"
 
 
@@ -250,10 +259,18 @@ def hits(db: sqlite3.Connection, wish: Load) -> tuple[Hit, ...]:
     if owner.person_id is None or not wish.terms:
         return ()
     private = owner.chat_type == "private"
+    of = {
+        "person": owner.person_id,
+        "namespace": owner.namespace,
+        "here": owner.scope_id,
+        "agent": owner.agent,
+        "private": private,
+        "private_too": private or owner.private_in_group,
+        "hits": wish.hits,
+    }
     found: dict[tuple[int, int], Hit] = {}
     for term in wish.terms:
-        of = (term, owner.person_id, owner.namespace, owner.scope_id, private, private or owner.private_in_group)
-        for scope_id, id_, session_id, position, length, times in db.execute(_HITS, (*of, wish.hits)):
+        for scope_id, id_, session_id, position, length, times in db.execute(_HITS, of | {"term": term}):
             hit = found.setdefault(
                 (scope_id, id_),
                 Hit(scope_id=scope_id, id=id_, session_id=session_id, position=position, length=length, terms={}),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from memory.base import Hit, Owner
 from memory.embedding import Embedded, Unembedded, VectorRow, VectorRows
-from memory.stores.sqlite_derived import Transactions
+from memory.stores.sqlite_derived import SAME_AGENT, Transactions
 
 EVERYBODY = 0
 """The scope whose lease whoever embeds holds: there is no scope of that id."""
@@ -48,9 +48,9 @@ _OF_PERSON = "person_id = :person AND namespace = :namespace AND model = :model"
 _COUNT = f"SELECT count(*) FROM vectors WHERE {_OF_PERSON} AND seq >= :first"
 _READ = f"""SELECT seq, scope_id, id, chat_type = 'group', vector FROM vectors
   WHERE {_OF_PERSON} AND seq > :after ORDER BY seq DESC LIMIT :limit"""
-_PLACED = """SELECT scope_id, id, session_id, position, length FROM fragments
-  WHERE scope_id = :scope AND id = :id AND person_id = :person AND namespace = :namespace
-    AND (scope_id = 0 OR scope_id = :here OR :private) AND (chat_type = 'group' OR :private_too)"""
+_PLACED = f"""SELECT f.scope_id, f.id, f.session_id, f.position, f.length FROM fragments AS f
+  WHERE f.scope_id = :scope AND f.id = :id AND f.person_id = :person AND f.namespace = :namespace
+    AND (f.scope_id = 0 OR f.scope_id = :here OR (:private AND {SAME_AGENT})) AND (f.chat_type = 'group' OR :private_too)"""
 
 
 class SqliteVectors:
@@ -104,6 +104,7 @@ class SqliteVectors:
             "person": owner.person_id,
             "namespace": owner.namespace,
             "here": owner.scope_id,
+            "agent": owner.agent,
             "private": private,
             "private_too": private or owner.private_in_group,
         }

@@ -604,6 +604,26 @@ class RecallContract:
             assert () == await store.derived.fragments(reader, wanted)
         assert ["t1"] == texts(await store.derived.fragments(owner(scope_id, person_id=me, chat_type="group"), wanted))
 
+    async def test_talk_with_another_agent_hides_none(self, store: FullStore) -> None:
+        """However much of it is newer: the hits are those that this agent may be shown, by one of its room's names."""
+        scope, me = await opened(store, room="r1"), await person(store)
+        crowd = await opened(store, room="r2", agent="other")
+        turns = [(scope, 1, "helper"), *((crowd, turn_id, "other") for turn_id in range(2, 6))]
+        said_ids = []
+        for place, turn_id, agent in turns:
+            room = "r1" if agent == "helper" else "r2"
+            turn = await answered(store, place.id, turn_id, "q", person_id=me, key=key(room=room, agent=agent))
+            fragment = Fragment(scope_id=place.id, id=turn[0].id, terms=((77, 1),))
+            assert await store.derived.settle(learned(turn, person_id=me, fragments=(fragment,)))
+            said_ids.append(turn[0].id)
+        asking = await opened(store, room="r3")
+
+        hits = (await store.load(wish(asking.id, person_id=me, terms=(77,), hits=2))).hits
+        others = (await store.load(wish(asking.id, person_id=me, terms=(77,), hits=2, agent="other"))).hits
+
+        assert said_ids[:1] == [hit.id for hit in hits]
+        assert said_ids[-2:] == sorted(hit.id for hit in others)
+
     async def test_talk_with_another_agent_stays_with_it(self, store: FullStore) -> None:
         """C19, C21: what was said belongs to the agent it was said to; only profiles are shared."""
         scope_id, id_ = await self._said(store, "u1", 1, 5)

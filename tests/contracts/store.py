@@ -101,11 +101,18 @@ def wish(
     observed: int = 0,
     profile: int = 50,
     terms: tuple[int, ...] = (),
+    hits: int = 200,
     **fields: Any,
 ) -> Load:
     """Return a wish for everything of `owner(scope_id, **fields)`."""
     return Load(
-        owner=owner(scope_id, **fields), now_ms=now_ms, page=page, observed=observed, profile=profile, terms=terms
+        owner=owner(scope_id, **fields),
+        now_ms=now_ms,
+        page=page,
+        observed=observed,
+        profile=profile,
+        terms=terms,
+        hits=hits,
     )
 
 

@@ -17,7 +17,9 @@ from memory.stores.postgres import PostgresStore
 from memory.stores.postgres_derived import PostgresDerived
 from memory.stores.postgres_owner import OWNER, owned
 from memory.stores.postgres_pool import Database, Refused
+from memory.stores.postgres_rows import load_values
 from memory.stores.postgres_statement import Statement, statement
+from memory.stores.postgres_turn import ALONE
 from memory.stores.postgres_vectors import PostgresVectors
 from tests.contracts.columns import PostgresColumn
 from tests.contracts.derived import answered, learned, live, person
@@ -292,6 +294,26 @@ class TestStore:
         assert (["item 0"], []) == await live(store, me)
         assert learning - before < 20
         assert 0 < await _read(database, "facts", "profile_items") - learning < 20
+
+    async def test_a_group_is_recalled_for_without_reading_all_private_talk(
+        self, store: PostgresStore, database: Database, column: PostgresColumn
+    ) -> None:
+        """A bounded number of the person's is looked at, wherever it was said (M4)."""
+        me = await known(store, "u1", words="mine", turn_id=1)
+        group = await opened(store, user="u1", room="g", chat_type="group")
+        await column.sql(f"""INSERT INTO fragments (scope_id, id, person_id, namespace, chat_type, session_id, "position",
+            length, terms) SELECT 9, n, {me}, 'shared', 'private', 's', n, 1, '{{}}' FROM generate_series(1, 5000) n""")
+        await column.sql(
+            "INSERT INTO terms (term, id, scope_id, times) SELECT 7, n, 9, 1 FROM generate_series(1, 5000) n"
+        )
+        await column.sql("VACUUM ANALYZE")
+        values = load_values(wish(group.id, person_id=me, chat_type="group", terms=(7,), hits=4))
+        before = await _read(database, "fragments", "terms")
+
+        rows = await database.fetch(ALONE["hits"], values)
+
+        assert [(None,)] == rows
+        assert await _read(database, "fragments", "terms") - before < 100
 
     async def test_vectors_are_read_without_reading_those_of_others(
         self, store: PostgresStore, database: Database, column: PostgresColumn

@@ -112,6 +112,35 @@ async def test_the_work_of_a_turn_does_not_grow_with_history(store: SqliteStore,
 
 
 @pytest.mark.parametrize("size", [50, 3000])
+async def test_the_work_of_recall_does_not_grow_where_little_may_be_shown(store: SqliteStore, size: int) -> None:
+    """In a group, and for another namespace, whatever the person has said elsewhere in the question's words (M4)."""
+    scope, me = await opened(store), await person(store)
+    group = await opened(store, room="g", chat_type="group")
+    rows = [(scope.id, n, me, "shared", "private", "s", n, 1, b"") for n in range(1, size)]
+    columns = "scope_id, id, person_id, namespace, chat_type, session_id, position, length, terms"
+    store._db.executemany(f"INSERT INTO fragments ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    store._db.executemany("INSERT INTO terms VALUES (7, ?, ?, 1)", [(n, scope.id) for n in range(1, size)])
+    steps = 0
+
+    def count() -> int:
+        nonlocal steps
+        steps += 1
+        return 0
+
+    store._db.set_progress_handler(count, 1)
+    found = [
+        (await store.load(wish(scope_id, person_id=me, terms=(7,), hits=4, **place))).hits
+        for scope_id, place in (
+            (group.id, {"chat_type": "group"}), (scope.id, {"namespace": "hr"}), (scope.id, {}),
+        )
+    ]  # fmt: skip
+    store._db.set_progress_handler(None, 0)
+
+    assert [0, 0, 4] == [len(hits) for hits in found]
+    assert steps < 4000
+
+
+@pytest.mark.parametrize("size", [50, 3000])
 async def test_the_work_of_learning_does_not_grow_with_what_was_known(store: SqliteStore, size: int) -> None:
     """Of a person and a room that have a history: reading what there is to learn from, writing it, taking it back (M4)."""
     scope, me = await opened(store), await person(store)
