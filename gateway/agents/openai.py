@@ -154,7 +154,8 @@ class OpenAIAgent:
             try:
                 response = await self._connected(call, seconds=seconds, deadline=deadline)
             except openai.APIStatusError as exc:
-                other = other_dialect(dialect, words(exc.body)) if exc.status_code in (400, 422) else None
+                # llama-cpp-python's server calls a field that it does not know an error of its own: 500.
+                other = other_dialect(dialect, words(exc.body)) if exc.status_code in (400, 422, 500) else None
                 fault = self._fault(exc)
                 if other is None or isinstance(fault, ContextTooLong):
                     raise fault from None  # the client's own error quotes what the service said

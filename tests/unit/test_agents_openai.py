@@ -206,6 +206,16 @@ class TestDialects:
         assert Done(finish="stop", usage=None) == events[-1]
         assert ["stream_options" in body for body in server.bodies] == [True, False]
 
+    async def test_a_schema_is_left_out_where_the_service_breaks_on_it(self, server: ModelServer, make: MakeAgent) -> None:
+        """llama-cpp-python's server answers a `response_format` that it does not know with 500, as seen of version 0.3.36."""
+        said = "[{'type': 'literal_error', 'loc': ('body', 'response_format', 'type'), 'input': 'json_schema'}]"
+        error = {"message": said, "type": "internal_server_error", "param": None, "code": None}
+        server.will(refuse(500, {"error": error}), stream(chunk("{}"), chunk(finish="stop"), DONE))
+
+        await ask(make(), msgspec.structs.replace(context("?"), schema={"type": "object"}))
+
+        assert [True, False] == ["response_format" in body for body in server.bodies]
+
     async def test_each_field_gives_way_once(self, server: ModelServer, make: MakeAgent) -> None:
         """A service that refuses everything is asked three times in all, never the same way twice, then given up."""
         server.will(refuse(400, {"error": {"message": "no stream_options, no max_tokens, no max_completion_tokens"}}))
