@@ -2,8 +2,8 @@
 
 URL is the base URL of any OpenAI-compatible service; `--serve PYTHON [TURNS]` serves SmolLM2 (135M, Apache-2.0) out of the
 packages in that Python's environment, as `make small-model` does. Such a model is wrong often, in real ways: it invents, copies
-examples, writes the wrong language or no JSON at all. That must break nothing: every turn is answered, learned from and settled, and of
-all that it says only what the person said in the message it cites is kept. Exits 1 where that does not hold.
+examples, writes the wrong language or no JSON at all. That must break nothing: every turn is answered, learned from and settled,
+and of all that it says only what the person said in the message it cites is kept. Exits 1 where that does not hold.
 """
 
 from __future__ import annotations
