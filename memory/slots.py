@@ -66,8 +66,8 @@ _ALL = (
     Slot(name="allergy", kind="constraint", single=False, life="pinned", english="allergic to {}", chinese="对{}过敏"),
     Slot(name="diet", kind="constraint", single=False, life="pinned", english="avoids {}", chinese="忌口：{}"),
     Slot(name="eats", kind="constraint", single=False, life="pinned", english="eats {}", chinese="饮食：{}"),
-    Slot(name="access", kind="constraint", single=False, life="pinned", english="needs: {}", chinese="需要：{}"),
-    Slot(name="limit", kind="constraint", single=False, life="pinned", english="limit: {}", chinese="限制：{}"),
+    Slot(name="access", kind="constraint", single=False, life="pinned", english="access needs: {}", chinese="无障碍需求：{}"),
+    Slot(name="limit", kind="constraint", single=False, life="pinned", english="to be heeded: {}", chinese="须注意：{}"),
     Slot(name="wish", kind="constraint", single=False, life="pinned", english="wishes: {}", chinese="希望：{}"),
 )  # fmt: skip
 
