@@ -12,13 +12,13 @@ from functools import lru_cache
 
 import msgspec
 
-from memory.base import LedgerEntry, Loaded, Verdict
+from memory.base import LedgerEntry, Loaded, ProfileItem, Verdict
 from memory.choosing import ALWAYS, IN_WINDOW, SUPERSEDED, THRESHOLD
 from memory.key import decode_part
 from memory.labels import Labels
 from memory.policy import Policy
 from memory.ranking import Key
-from memory.slots import sentence_of
+from memory.slots import sentence_of, slot_of
 from memory.text import cut_middle, enclosed, one_line
 from memory.tokens import Tokenizer
 
@@ -27,7 +27,9 @@ _ITEM_CHARS = 2_000
 _RECALLED_CHARS = 600
 IN_FACTS = "in_facts"  # out: said in this very session, so that it stands among its facts
 IN_PINNED = "in_pinned"  # out: the pinned constraints have it anyway
-_NOT_ASKED = frozenset({THRESHOLD, IN_WINDOW, IN_FACTS, IN_PINNED})
+OUTDATED = "outdated"  # out: a fact of this session whose slot has got a newer value elsewhere
+LATEST = "latest"  # in: the item that has it
+_NOT_ASKED = frozenset({THRESHOLD, IN_WINDOW, IN_FACTS, IN_PINNED, OUTDATED})
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
@@ -165,13 +167,15 @@ def _profile(loaded: Loaded, labels: Labels, said: Collection[int], *, most: int
     facts = [row for row in loaded.facts if row.id in said]
     here = {(row.slot, row.value) for row in facts}
     sources = {id_ for row in facts for id_ in row.source_ids}
+    latest = {item.id for item in _outdating(loaded).values()}
     items = []
     for row in reversed(loaded.profile):
         event = row.kind == "service"
         told = (row.slot, row.value) in here or (event and not sources.isdisjoint(row.source_ids))
         text = f"- {_line(row.text)}{f' ({_day(row.valid_from_ms)})' if event else ''}"
-        items.append(_Item(id=row.id, text=text, rule=IN_FACTS if told else loaded.claims.get(row.id, "")))
-    always = sum(1 for item in items if item.rule == ALWAYS)
+        rule = IN_FACTS if told else LATEST if row.id in latest else loaded.claims.get(row.id, "")
+        items.append(_Item(id=row.id, text=text, rule=rule))
+    always = sum(1 for item in items if item.rule in (ALWAYS, LATEST))
     return _Source(name="profile", label=labels.profile, items=items, most=most + always)
 
 
@@ -203,13 +207,27 @@ def _summary(loaded: Loaded, labels: Labels) -> _Source:
 
 def _facts(loaded: Loaded, labels: Labels, *, language: str, group: bool) -> _Source:
     pinned = {(row.slot, row.value) for row in loaded.pinned}
+    outdating = _outdating(loaded)
     items = []
     for row in loaded.facts:
         text = _line(sentence_of(row.slot, row.value, language))
         speaker = f" ({_line(row.speaker_name)})" if group else ""
-        rule = IN_PINNED if (row.slot, row.value) in pinned else ""
+        rule = IN_PINNED if (row.slot, row.value) in pinned else OUTDATED if row.id in outdating else ""
         items.append(_Item(id=row.id, text=f"- {text}{speaker}", rule=rule))
     return _Source(name="facts", label=labels.facts, items=items)
+
+
+def _outdating(loaded: Loaded) -> dict[int, ProfileItem]:
+    """Return, by the fact's id, the item of the same person that has a newer value of its slot: said in another place, which
+    ends no fact of this one's session."""
+    newest = {row.slot: row for row in loaded.profile if (slot := slot_of(row.slot)) is not None and slot.single}
+    return {
+        fact.id: item
+        for fact in loaded.facts
+        if (item := newest.get(fact.slot)) is not None
+        and item.value != fact.value
+        and item.valid_from_ms > fact.created_ms
+    }
 
 
 def _handover(loaded: Loaded, labels: Labels) -> _Source:

@@ -155,6 +155,28 @@ class TestShares:
         assert [("in", "facts"), ("out", "in_pinned"), ("in", "facts")] == self.verdicts("facts", **fields)
         assert (1, 1) == (system.count("likes white"), system.count("allergic to nuts"))
 
+    def test_what_was_said_elsewhere_since_outdates_a_fact(self) -> None:
+        """B47: of a slot with one value the latest is told, wherever it was said, and not both; what this session said last
+        stays, and many values stand side by side."""
+        facts = (
+            fact(8, "city", "Oslo", created_ms=NOW),
+            fact(9, "shoe_size", "42", created_ms=NOW + 9),
+            fact(10, "like", "tea", created_ms=NOW),
+        )
+        profile = (
+            item(1, "lives in 卑尔根", slot="city", value="卑尔根", valid_from_ms=NOW + 5),
+            item(2, "shoe size 43", slot="shoe_size", value="43", valid_from_ms=NOW + 5),
+            item(3, "likes rye", slot="like", value="rye", valid_from_ms=NOW + 5),
+        )
+        fields = {"profile": profile, "facts": facts, "claims": {1: "threshold", 2: "threshold", 3: "threshold"}}
+
+        system = prompt([], [asked(1)], **fields).system
+
+        assert [("out", "outdated"), ("in", "facts"), ("in", "facts")] == self.verdicts("facts", **fields)
+        assert [("out", "threshold")] * 2 + [("in", "latest")] == self.verdicts("profile", **fields)
+        assert "卑尔根" in system
+        assert "Oslo" not in system
+
     def test_the_newest_profile_items_come_first(self) -> None:
         """B26, B28: the top three, not the whole profile."""
         profile = tuple(item(i, f"likes {i}") for i in range(5, 0, -1))
