@@ -237,9 +237,9 @@ class RedisCache:
 
     async def _forget_all(self) -> None:
         """Take every window out of Redis: a server that answers is asked until it has named them all."""
-        cursor: object = 0
-        while isinstance(reply := await self._ask("SCAN", str(cursor), "MATCH", f"{_WINDOWS}*", "COUNT", 1000), list):
-            cursor, names = int(reply[0]), reply[1]
+        cursor = 0
+        while isinstance(reply := await self._ask("SCAN", cursor, "MATCH", f"{_WINDOWS}*", "COUNT", 1000), tuple):
+            cursor, names = reply
             if names:
                 await self._ask("DEL", *names)
             if not cursor:

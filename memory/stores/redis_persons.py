@@ -20,6 +20,7 @@ class ForgettingPersons:
         self._persons = persons
         self._forget = forget
         self._forget_all = forget_all
+        self._under_way: set[int] = set()  # asked for here, and not broken off since; as many as are being erased
         self.listed = persons.listed
         self.find = persons.find
         self.of = persons.of
@@ -32,18 +33,29 @@ class ForgettingPersons:
         self.unfinished = persons.unfinished
         self.traces = persons.traces
         self.begin = persons.begin
-        self.unlink = persons.unlink
 
     async def ask(self, person_id: int, traces: Traces) -> bool:
         # Of an erasure that broke off nobody knows which scopes it had touched.
-        if person_id in await self._persons.unfinished():
+        if person_id not in self._under_way and person_id in await self._persons.unfinished():
             await self._forget_all()
-        return await self._persons.ask(person_id, traces)
+        asked = await self._persons.ask(person_id, traces)
+        if asked:
+            self._under_way.add(person_id)
+        return asked
 
     async def erase(
         self, person_id: int, *, accounts: Sequence[Account], posted: Sequence[Posted], now_ms: int
     ) -> Erased:
-        erased = await self._persons.erase(person_id, accounts=accounts, posted=posted, now_ms=now_ms)
+        try:
+            erased = await self._persons.erase(person_id, accounts=accounts, posted=posted, now_ms=now_ms)
+        except BaseException:
+            self._under_way.discard(person_id)
+            raise
         for scope_id in erased.scopes:
             await self._forget(scope_id)
         return erased
+
+    async def unlink(self, person_id: int) -> int:
+        unlinked = await self._persons.unlink(person_id)
+        self._under_way.discard(person_id)
+        return unlinked

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import pytest
 import redis.asyncio
 
-from memory.base import Load, Loaded, Message, Owner
+from memory.base import Identity, Load, Loaded, Message, Owner
 from memory.errors import Fenced, StoreUnavailable
 from memory.ids import Ids
+from memory.people import Account, Traces
 from memory.stores.postgres import PostgresStore
 from memory.stores.redis import REST_S, TAIL, WORTH, RedisCache
 from tests.contracts.columns import PostgresColumn
@@ -84,6 +85,57 @@ async def both(cache: RedisCache, store: ReadCounter, scope_id: int, *, page: in
     assert await store.load(load) == loaded
     store.pages.clear()
     return loaded
+
+
+class TestErasure:
+    """What a person's end takes out of Redis."""
+
+    async def _cached(self, cache: RedisCache, user: str, person_id: int | None) -> int:
+        """Return the id of somebody's scope whose window is in Redis."""
+        scope = await opened(cache, user=user)
+        messages = [said(f"{n}", n, key=key(user=user), person_id=person_id) for n in range(40)]
+        await put(cache, scope.id, *messages, turn_id=scope.id, session=rule(f"s-{user}"))
+        await cache.load(wish(scope.id, page=PAGE))
+        assert await cache.kept(scope.id) is not None
+        return scope.id
+
+    async def test_others_windows_stay(self, store: ReadCounter, redis_url: str) -> None:
+        async with cache_of(store, redis_url) as cache:
+            me = await cache.person(Identity(kind="web", tenant="", account="me"), now_ms=NOW)
+            mine, yours = await self._cached(cache, "me", me), await self._cached(cache, "you", None)
+
+            for _ in range(2):  # once more, with what was found meanwhile
+                assert await cache.persons.ask(me, Traces())
+            await cache.persons.erase(me, accounts=[Account("me", "web")], posted=(), now_ms=NOW)
+            await cache.persons.unlink(me)
+
+            assert (None, True) == (await cache.kept(mine), await cache.kept(yours) is not None)
+
+    async def test_after_one_that_broke_off_all_go(self, store: ReadCounter, redis_url: str) -> None:
+        """Here by an error, elsewhere by a kill: which scopes it had touched nobody knows (CaviraOSS/LongMemory#186)."""
+        async with cache_of(store, redis_url) as cache, cache_of(store, redis_url) as elsewhere:
+            me = await cache.person(Identity(kind="web", tenant="", account="me"), now_ms=NOW)
+            mine = await self._cached(cache, "me", me)
+            assert await cache.persons.ask(me, Traces())
+            await store.persons.erase(me, accounts=[Account("me", "web")], posted=(), now_ms=NOW)
+            assert await cache.kept(mine) is not None, "as a kill leaves it"
+
+            assert await elsewhere.persons.ask(me, Traces())
+
+            assert await cache.kept(mine) is None
+
+    async def test_one_that_fails_here_is_no_longer_under_way(self, store: ReadCounter, redis_url: str) -> None:
+        async with cache_of(store, redis_url) as cache:
+            me = await cache.person(Identity(kind="web", tenant="", account="me"), now_ms=NOW)
+            mine, yours = await self._cached(cache, "me", me), await self._cached(cache, "you", None)
+            assert await cache.persons.ask(me, Traces())
+            with pytest.raises(StoreUnavailable):
+                await cache.persons.erase(me, accounts=[Account("\x00", "web")], posted=(), now_ms=NOW)
+            assert await cache.kept(mine) is not None
+
+            assert await cache.persons.ask(me, Traces())
+
+            assert (None, None) == (await cache.kept(mine), await cache.kept(yours))
 
 
 class TestWindow:
