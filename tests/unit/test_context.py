@@ -7,7 +7,7 @@ import pytest
 
 from memory.base import Message, Quoted
 from memory.context import assemble
-from tests.unit.talk import NOW, array, asked, inputs, prompt, row, talk
+from tests.unit.talk import NOW, array, asked, inputs, prompt, row, summary, talk
 
 BOB = {"user": "U2", "speaker_name": "Bob"}
 
@@ -106,6 +106,43 @@ class TestPrivateTalk:
         assert "characters left out" in text
         assert ("cut", "current_turn") == (ledger.entries[-1].verdict, ledger.entries[-1].rule)
         assert context.tokens <= 2500
+
+
+class TestReach:
+    """The window reaches back to what nothing else holds yet, at most twice its length (B59, A37, A41)."""
+
+    def reach(self, *, unlearned: int = 0, **fields: object) -> tuple[str, tuple[str, ...]]:
+        """Return the oldest question shown and the ledger's notes, at turn 31 with a window of four."""
+        made = inputs(talk(30), [asked(31)], turns=4, messages=40, **fields)
+        frame = msgspec.structs.replace(made.frame, unlearned=unlearned)
+        context, ledger = assemble(msgspec.structs.replace(made, frame=frame))
+        return array(context)[0][1], ledger.notes
+
+    @pytest.mark.parametrize(("covered", "first"), [(60, 28), (53, 27), (52, 27), (51, 26), (48, 25), (47, 24)])
+    def test_to_the_end_of_the_summary(self, covered: int, first: int) -> None:
+        """Question n has the id 2n, its answer the next one."""
+        condensed = msgspec.structs.replace(summary("What was before."), last_id=covered)
+
+        assert (f"question {first}", ()) == self.reach(summary=condensed, summarised=True)
+
+    def test_what_is_neither_shown_nor_condensed_is_noted(self) -> None:
+        condensed = msgspec.structs.replace(summary("What was before."), last_id=41)
+        lost = "summary pending: {} earlier turns are in neither window nor summary"
+
+        assert ("question 24", (lost.format(3),)) == self.reach(summary=condensed, summarised=True)
+        assert ("question 24", (lost.format(23),)) == self.reach(summarised=True)
+        assert ("question 28", ()) == self.reach(), "where nothing is condensed nothing is waited for"
+
+    def test_fillers_need_no_summary(self) -> None:
+        rows = [row(n, "user", "ok", n, low_value=True) for n in range(1, 20)] + talk(30)[40:]
+        _, ledger = assemble(inputs(rows, [asked(31)], turns=4, messages=40, summarised=True))
+
+        assert 2 * 7 == sum(entry.verdict == "in" for entry in ledger.entries if entry.section == "window")
+        assert ("summary pending: 3 earlier turns are in neither window nor summary",) == ledger.notes
+
+    @pytest.mark.parametrize(("unlearned", "first"), [(1, 28), (3, 28), (4, 27), (7, 24), (20, 24)])
+    def test_to_the_oldest_turn_that_is_not_learned_from(self, unlearned: int, first: int) -> None:
+        assert (f"question {first}", (f"extraction pending: {unlearned} turns",)) == self.reach(unlearned=unlearned)
 
 
 class TestGroupTalk:
