@@ -114,6 +114,22 @@ async def test_in_a_group_where_all_would_see_it_there_is_a_count(here: Here) ->
     assert not re.search("rye|wine", told)
 
 
+async def test_a_kind_of_thing_is_forgotten_where_others_listen(here: Here) -> None:
+    """In plain words behind a mention: on Slack the asker alone sees what went, on Telegram all see a count, and no model is
+    asked (B46)."""
+    slack = here.there.slack().group("desk", "Gil", "Hal")
+    await here.tells(slack, "我住在上海", by="Gil")
+    await slack.says("忘掉我的地址", by="Gil")
+    await slack.channel.wait_for(lambda _: len(slack.channel.ephemerals) == 1, 20)
+    telegram = here.there.sides["telegram-polling"].group("desk", "Gil", "Hal")
+    await here.tells(telegram, "I live in Oslo", by="Hal")
+    told = await here.says(telegram, "Forget my address, please", by="Hal")
+
+    assert "– 所在地：上海" in slack.channel.ephemerals[0][1].shown
+    assert notice("forgotten_count", "en", count=1) in told
+    assert "Oslo" not in told
+
+
 async def test_one_person_on_both_platforms(here: Here) -> None:
     """What was said on the one is known on the other, until the accounts are taken apart (C21)."""
     slack = here.there.sides["slack-http"].private("Fay")
