@@ -128,8 +128,8 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 READ_FOR_A_HIT = 5
 """Of a term so many times as many of the person's fragments are looked at, the newest, as a load may get hits."""
 
-ENDED_ITEMS = 50
-"""Profile items that `Derived.ended` looks back at: the newest of those that ended in one way."""
+ENDED_ROWS = 50
+"""Rows that `Derived.ended` looks back at: the newest profile items, and of each session facts, that ended in one way."""
 
 
 class Derived(Protocol):
@@ -198,8 +198,8 @@ class Derived(Protocol):
         ...
 
     async def ended(self, owner: Owner, sessions: Sequence[tuple[int, str]]) -> tuple[Ended, ...]:
-        """Return what is no longer so of the owner's person: the newest profile items that ended, and the facts that ended in
-        these (scope_id, session_id) and are not said again there. In no order."""
+        """Return what is no longer so of the owner's person: the newest profile items that ended, and the newest facts that ended
+        in these (scope_id, session_id) and are not said again there. In no order."""
         ...
 
     async def shown(
@@ -211,11 +211,6 @@ class Derived(Protocol):
 
     async def known(self, person_id: int, *, now_ms: int) -> tuple[tuple[ProfileItem, ...], tuple[Fact, ...]]:
         """Return the person's live profile items of all namespaces and live facts of all sessions, oldest first."""
-        ...
-
-    async def retract(self, person_id: int, *, items: Sequence[int], facts: Sequence[int], now_ms: int) -> int:
-        """End these rows of the person's, and take their words away: they are not recalled, shown or exported again. Return how
-        many were live."""
         ...
 
 

@@ -238,14 +238,6 @@ class PostgresDerived:
         facts, items = _facts_and_items(rows[0])
         return items, facts
 
-    async def retract(self, person_id: int, *, items: Sequence[int], facts: Sequence[int], now_ms: int) -> int:
-        of = {"person_id": person_id, "now_ms": now_ms}
-        async with self._database.transaction() as transaction:
-            await transaction.name(person_id)
-            ((ended_facts,),) = await transaction.fetch(sql.FORGET_FACTS, of | {"ids": list(facts)})
-            ((ended_items,),) = await transaction.fetch(sql.FORGET_ITEMS, of | {"ids": list(items)})
-        return int(ended_facts) + int(ended_items)
-
 
 def _theirs(owner: Owner) -> dict[str, object]:
     return {

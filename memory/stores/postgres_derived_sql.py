@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memory.base import Fact, ProfileItem, Summary
 from memory.coverage import MOST
-from memory.derived import ENDED_ITEMS, LIMIT_TURNS
+from memory.derived import ENDED_ROWS, LIMIT_TURNS
 from memory.stores.postgres_owner import OWNER
 from memory.stores.postgres_statement import statement
 from memory.stores.postgres_turn import MESSAGE
@@ -198,7 +198,7 @@ ITEMS = statement(f"""WITH {OWNER} SELECT (SELECT json_agg(to_json(p) ORDER BY p
 def _ended_items(pinned: str, status: str) -> str:
     return f"""(SELECT true, p.scope_id, p.slot, p.value, p.source_ids FROM profile_items p
     WHERE p.person_id = %(person_id)s AND p.namespace = %(namespace)s AND p.pinned = {pinned} AND p.status = '{status}'
-      AND p.value <> '' ORDER BY p.id DESC LIMIT {ENDED_ITEMS})"""
+      AND p.value <> '' ORDER BY p.id DESC LIMIT {ENDED_ROWS})"""
 
 
 _ENDED_ITEMS = " UNION ALL ".join(
@@ -208,9 +208,10 @@ ENDED = statement(f"""WITH {OWNER} SELECT (SELECT json_agg(json_build_array(e.la
   FROM ({_ENDED_ITEMS}
     UNION ALL SELECT false, f.scope_id, f.slot, f.value, f.source_ids
     FROM (SELECT DISTINCT * FROM unnest(%(scope_ids)s::bigint[], %(session_ids)s::text[]) AS s (scope_id, session_id)) s
-    JOIN facts f ON f.scope_id = s.scope_id AND f.session_id = s.session_id AND f.person_id = %(person_id)s
-      AND f.status IN ('superseded', 'retracted') AND f.value <> ''
-    WHERE NOT EXISTS (SELECT FROM facts again WHERE again.scope_id = f.scope_id AND again.session_id = f.session_id
+    CROSS JOIN unnest(ARRAY['superseded', 'retracted']) AS ends (status)
+    CROSS JOIN LATERAL (SELECT f.* FROM facts f WHERE f.scope_id = s.scope_id AND f.session_id = s.session_id
+      AND f.person_id = %(person_id)s AND f.status = ends.status ORDER BY f.id DESC LIMIT {ENDED_ROWS}) f
+    WHERE f.value <> '' AND NOT EXISTS (SELECT FROM facts again WHERE again.scope_id = f.scope_id AND again.session_id = f.session_id
       AND again.person_id = f.person_id AND again.status = 'active' AND again.slot = f.slot AND again.value = f.value)
   ) AS e (lasting, scope_id, slot, value, source_ids)) FROM me""")
 SHOWN = statement(f"""WITH {OWNER} SELECT
@@ -221,10 +222,3 @@ SHOWN = statement(f"""WITH {OWNER} SELECT
     WHERE {_THEIRS} AND p.status <> 'retracted'),
   (SELECT json_agg(to_json(s) ORDER BY s.id) FROM summaries s
     WHERE s.id = ANY(%(summaries)s::bigint[]) AND s.scope_id = %(scope_id)s) FROM me""")
-FORGET_FACTS = statement("""WITH gone AS (UPDATE facts SET status = 'retracted', value = ''
-  WHERE id = ANY(%(ids)s::bigint[]) AND person_id = %(person_id)s AND status = 'active' RETURNING id)
-SELECT count(*) FROM gone""")
-FORGET_ITEMS = statement(f"""WITH gone AS (
-  UPDATE profile_items SET status = 'retracted', valid_to_ms = %(now_ms)s, text = '', value = ''
-  WHERE id = ANY(%(ids)s::bigint[]) AND person_id = %(person_id)s AND status = 'active' RETURNING id
-), dropped AS (SELECT 0::bigint AS scope_id, id FROM gone), {DROPPED} SELECT count(*) FROM gone""")

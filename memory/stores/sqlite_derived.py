@@ -15,7 +15,7 @@ import msgspec
 from memory.base import Corpus, Fact, Hit, Ledger, Load, Message, Owner, ProfileItem, Summary
 from memory.coverage import MOST, coverage
 from memory.derived import (
-    ENDED_ITEMS,
+    ENDED_ROWS,
     LIMIT_TURNS,
     READ_FOR_A_HIT,
     Covered,
@@ -390,10 +390,10 @@ _SHOWN_ITEM = f"""SELECT {PROFILE.select} FROM profile_items WHERE id = ? AND pe
   AND status <> 'retracted' AND (chat_type = 'group' OR ?)"""
 _ENDED_ITEMS = f"""SELECT 1, scope_id, slot, value, source_ids FROM profile_items
   WHERE person_id = ? AND namespace = ? AND pinned = ? AND status = ? AND value <> '' AND source_ids IS NOT NULL
-  ORDER BY id DESC LIMIT {ENDED_ITEMS}"""
-_ENDED_FACTS = """SELECT 0, f.scope_id, f.slot, f.value, f.source_ids FROM facts AS f
-  WHERE f.scope_id = ? AND f.session_id = ? AND f.person_id = ? AND f.status IN ('superseded', 'retracted')
-    AND f.value <> '' AND f.source_ids IS NOT NULL AND NOT EXISTS (SELECT 1 FROM facts AS again
+  ORDER BY id DESC LIMIT {ENDED_ROWS}"""
+_ENDED_FACTS = f"""SELECT 0, f.scope_id, f.slot, f.value, f.source_ids FROM (SELECT * FROM facts
+    WHERE scope_id = ? AND session_id = ? AND person_id = ? AND status = ? ORDER BY id DESC LIMIT {ENDED_ROWS}) AS f
+  WHERE f.value <> '' AND f.source_ids IS NOT NULL AND NOT EXISTS (SELECT 1 FROM facts AS again
       WHERE again.scope_id = f.scope_id AND again.session_id = f.session_id AND again.person_id = f.person_id
         AND again.status = 'active' AND again.slot = f.slot AND again.value = f.value)"""
 _SHOWN_SUMMARY = f"SELECT {SUMMARIES.select} FROM summaries WHERE id = ? AND scope_id = ?"
@@ -401,9 +401,6 @@ _KNOWN_ITEMS = f"SELECT {PROFILE.select} FROM profile_items WHERE person_id = ? 
 _KNOWN_FACTS = (
     f"""SELECT {FACTS.select} FROM facts WHERE person_id = ? AND status = 'active' AND expires_ms > ? ORDER BY id"""
 )
-_FORGET_FACT = "UPDATE facts SET status = 'retracted', value = '' WHERE id = ? AND person_id = ? AND status = 'active'"
-_FORGET_ITEM = """UPDATE profile_items SET status = 'retracted', valid_to_ms = ?, text = '', value = ''
-  WHERE id = ? AND person_id = ? AND status = 'active'"""
 
 
 def fragments(db: sqlite3.Connection, owner: Owner, wanted: Sequence[tuple[int, int]]) -> tuple[Message, ...]:
@@ -432,11 +429,11 @@ def ended(db: sqlite3.Connection, owner: Owner, sessions: Sequence[tuple[int, st
     if owner.person_id is None:
         return ()
     rows: list[tuple[bool, int, str, str, str]] = []
-    for pinned in (False, True):
-        for status in ("superseded", "retracted"):
+    for status in ("superseded", "retracted"):
+        for pinned in (False, True):
             rows += db.execute(_ENDED_ITEMS, (owner.person_id, owner.namespace, pinned, status))
-    for scope_id, session_id in set(sessions):
-        rows += db.execute(_ENDED_FACTS, (scope_id, session_id, owner.person_id))
+        for scope_id, session_id in set(sessions):
+            rows += db.execute(_ENDED_FACTS, (scope_id, session_id, owner.person_id, status))
     return tuple(
         Ended(lasting=bool(lasting), scope_id=scope_id, slot=slot, value=value, source_ids=_decode_ids(sources))
         for lasting, scope_id, slot, value, sources in rows
@@ -465,18 +462,6 @@ def shown(
     said = [row for id_ in sorted(set(facts)) for row in db.execute(_SHOWN_FACT, (id_, owner.scope_id, theirs[0]))]
     kept = [row for id_ in sorted(set(items)) for row in db.execute(_SHOWN_ITEM, (id_, *theirs))]
     return Shown(facts=tuple(FACTS.structs(said)), items=tuple(PROFILE.structs(kept)), summaries=made)
-
-
-def retract(db: sqlite3.Connection, person_id: int, *, items: Sequence[int], facts: Sequence[int], now_ms: int) -> int:
-    """Do what `Derived.retract` promises; the caller commits."""
-    ended = 0
-    for id_ in items:
-        if db.execute(_FORGET_ITEM, (now_ms, id_, person_id)).rowcount:
-            ended += 1
-            drop_fragments(db, [(0, id_)])
-    for id_ in facts:
-        ended += db.execute(_FORGET_FACT, (id_, person_id)).rowcount
-    return ended
 
 
 # --- what others call ---
@@ -552,6 +537,3 @@ class SqliteDerived:
             return tuple(items), tuple(FACTS.structs(db.execute(_KNOWN_FACTS, (person_id, now_ms))))
 
         return await self._read(read)
-
-    async def retract(self, person_id: int, *, items: Sequence[int], facts: Sequence[int], now_ms: int) -> int:
-        return await self._write(lambda db: retract(db, person_id, items=items, facts=facts, now_ms=now_ms))

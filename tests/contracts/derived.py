@@ -9,7 +9,7 @@ import pytest
 
 from memory.base import Corpus, Frame, Identity, LedgerEntry, Message
 from memory.coverage import coverage
-from memory.derived import ENDED_ITEMS, Covered, Fragment, FullStore, Learned
+from memory.derived import ENDED_ROWS, Covered, Fragment, FullStore, Learned
 from tests.contracts.store import (
     HOUR,
     NOW,
@@ -570,10 +570,10 @@ class RecallContract:
         (stored,), _ = await store.derived.known(me, now_ms=NOW)
 
         found = (await store.load(wish(scope.id, person_id=me, terms=(5,)))).hits
-        ended = await store.derived.retract(me, items=[stored.id], facts=[], now_ms=NOW)
+        gone = await store.forgetting.forget(me, items=[stored.id], facts=[], withhold=(), now_ms=NOW)
 
         assert [(0, stored.id, -1)] == [(hit.scope_id, hit.id, hit.position) for hit in found]
-        assert 1 == ended
+        assert (stored,) == gone.items
         assert () == (await store.load(wish(scope.id, person_id=me, terms=(5,)))).hits
 
     async def test_fragments_come_with_their_neighbours(self, store: FullStore) -> None:
@@ -740,13 +740,13 @@ class EndedContract:
         scope, me, you = await opened(store), await person(store), await person(store, "u2")
         of: dict[str, Any] = {"scope_id": scope.id, "status": "superseded", "slot": "city"}
         await store.put_profile([
-            item(n, **of, person_id=me, value=str(n), source_ids=(n,)) for n in range(1, ENDED_ITEMS + 10)
+            item(n, **of, person_id=me, value=str(n), source_ids=(n,)) for n in range(1, ENDED_ROWS + 10)
         ])  # fmt: skip
         await store.put_facts([fact(500, scope.id, person_id=me, status="retracted")])
 
         mine = await store.derived.ended(owner(scope.id, person_id=me), [(scope.id, "s-1")])
 
-        assert {*range(10, ENDED_ITEMS + 10), 1, 2} == {id_ for one in mine for id_ in one.source_ids}
+        assert {*range(10, ENDED_ROWS + 10), 1, 2} == {id_ for one in mine for id_ in one.source_ids}
         for other in (you, None):
             assert () == await store.derived.ended(owner(scope.id, person_id=other), [(scope.id, "s-1")])
 
@@ -770,23 +770,3 @@ class KnownContract:
         items, facts = await store.derived.known(me, now_ms=NOW)
 
         assert ([21, 22], [11]) == ([row.id for row in items], [row.id for row in facts])
-
-    async def test_a_retraction_takes_the_words_away(self, store: FullStore) -> None:
-        scope, me = await opened(store), await person(store)
-        await store.put_facts([fact(11, scope.id, person_id=me)])
-        await store.put_profile([item(21, person_id=me), item(22, person_id=me)])
-
-        ended = await store.derived.retract(me, items=[21], facts=[11], now_ms=NOW)
-
-        assert 2 == ended
-        assert (["item 22"], []) == await live(store, me)
-        assert 0 == await store.derived.retract(me, items=[21], facts=[11], now_ms=NOW)
-
-    async def test_nobody_takes_back_what_is_another_persons(self, store: FullStore) -> None:
-        """Any user can change the store with a command: not here (hermes#28279)."""
-        scope, me, other = await opened(store), await person(store), await person(store, "u2")
-        await store.put_facts([fact(11, scope.id, person_id=other)])
-        await store.put_profile([item(21, person_id=other)])
-
-        assert 0 == await store.derived.retract(me, items=[21], facts=[11], now_ms=NOW)
-        assert (["item 21"], ["order=8821"]) == await live(store, other)

@@ -212,7 +212,7 @@ class PutContract:
         counts.append((await read(store, me)).total)
         await store.delete(deleted.scope_id, "m2", by=key(), now_ms=NOW)
         counts.append((await read(store, me)).total)
-        await store.derived.retract(me, items=[kept.id], facts=[], now_ms=NOW)
+        await store.forgetting.forget(me, items=[kept.id], facts=[], withhold=(), now_ms=NOW)
         counts.append((await read(store, me)).total)
         await store.persons.erase(me, accounts=await store.persons.accounts(me), posted=(), now_ms=NOW)
 
