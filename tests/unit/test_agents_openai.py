@@ -206,7 +206,9 @@ class TestDialects:
         assert Done(finish="stop", usage=None) == events[-1]
         assert ["stream_options" in body for body in server.bodies] == [True, False]
 
-    async def test_a_schema_is_left_out_where_the_service_breaks_on_it(self, server: ModelServer, make: MakeAgent) -> None:
+    async def test_a_schema_is_left_out_where_the_service_breaks_on_it(
+        self, server: ModelServer, make: MakeAgent
+    ) -> None:
         """llama-cpp-python's server answers a `response_format` that it does not know with 500, as seen of version 0.3.36."""
         said = "[{'type': 'literal_error', 'loc': ('body', 'response_format', 'type'), 'input': 'json_schema'}]"
         error = {"message": said, "type": "internal_server_error", "param": None, "code": None}
