@@ -170,7 +170,9 @@ async def test_what_the_assistant_says_is_nobodys_word(me: Learner) -> None:
 
     assert ([], []) == first
     assert "shoe_size=42" in (await me.known())[1]
-    assert not [one for one in sum(await me.known(), []) if "jasmine" in one or "Clew" in one or "1111" in one]
+    assert not [
+        one for section in await me.known() for one in section if "jasmine" in one or "Clew" in one or "1111" in one
+    ]
 
 
 async def test_the_model_is_told_what_is_known_and_what_came_before(me: Learner) -> None:
