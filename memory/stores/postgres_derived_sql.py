@@ -211,8 +211,9 @@ ENDED = statement(f"""WITH {OWNER} SELECT (SELECT json_agg(json_build_array(e.la
     CROSS JOIN unnest(ARRAY['superseded', 'retracted']) AS ends (status)
     CROSS JOIN LATERAL (SELECT f.* FROM facts f WHERE f.scope_id = s.scope_id AND f.session_id = s.session_id
       AND f.person_id = %(person_id)s AND f.status = ends.status ORDER BY f.id DESC LIMIT {ENDED_ROWS}) f
-    WHERE f.value <> '' AND NOT EXISTS (SELECT FROM facts again WHERE again.scope_id = f.scope_id AND again.session_id = f.session_id
-      AND again.person_id = f.person_id AND again.status = 'active' AND again.slot = f.slot AND again.value = f.value)
+    WHERE f.value <> '' AND NOT EXISTS (SELECT FROM facts again WHERE again.scope_id = f.scope_id
+      AND again.session_id = f.session_id AND again.person_id = f.person_id AND again.status = 'active'
+      AND again.slot = f.slot AND again.value = f.value)
   ) AS e (lasting, scope_id, slot, value, source_ids)) FROM me""")
 SHOWN = statement(f"""WITH {OWNER} SELECT
   (SELECT json_agg(to_json(f) ORDER BY f.id) FROM facts f
