@@ -118,7 +118,7 @@ async def test_what_was_forgotten_elsewhere_is_gone_when_its_field_is_left(brows
 
 
 async def test_one_thing_is_forgotten_after_a_question(browser: Browser) -> None:
-    """Asked back in its words; declined, it stays."""
+    """Asked back in its words, and told what stays; declined, it stays all."""
     remembers = FakeRemembers()
     asked: list[str] = []
 
@@ -136,7 +136,7 @@ async def test_one_thing_is_forgotten_after_a_question(browser: Browser) -> None
         await expect(chat.known.locator(".kept li")).to_have_count(3)
         await expect(chat.page.locator("#known-close")).to_be_focused()
 
-    assert ["Forget this? “订单 8821”"] * 2 == asked
+    assert ["Forget this? “订单 8821” What was said stands in its conversation until a new one begins."] * 2 == asked
     assert [("console", "console", "alice", "f8")] == remembers.calls
 
 
