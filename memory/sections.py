@@ -163,16 +163,17 @@ def _pinned(loaded: Loaded, labels: Labels) -> _Source:
 
 
 def _profile(loaded: Loaded, labels: Labels, said: Collection[int], *, most: int) -> _Source:
-    """Without what the facts with these ids say: the same, or what a service event is made of. What happened has its day."""
+    """Without what the facts with these ids say: the same, or what a service event is made of. What happened, or was to be
+    remembered ("next week I am away"), has its day."""
     facts = [row for row in loaded.facts if row.id in said]
     here = {(row.slot, row.value) for row in facts}
     sources = {id_ for row in facts for id_ in row.source_ids}
     latest = {item.id for item in _outdating(loaded).values()}
     items = []
     for row in reversed(loaded.profile):
-        event = row.kind == "service"
-        told = (row.slot, row.value) in here or (event and not sources.isdisjoint(row.source_ids))
-        text = f"- {_line(row.text)}{f' ({_day(row.valid_from_ms)})' if event else ''}"
+        told = (row.slot, row.value) in here or (row.kind == "service" and not sources.isdisjoint(row.source_ids))
+        day = f" ({_day(row.valid_from_ms)})" if row.kind in ("service", "fact") else ""
+        text = f"- {_line(row.text)}{day}"
         rule = IN_FACTS if told else LATEST if row.id in latest else loaded.claims.get(row.id, "")
         items.append(_Item(id=row.id, text=text, rule=rule))
     always = sum(1 for item in items if item.rule in (ALWAYS, LATEST))

@@ -100,12 +100,16 @@ class TestSystemBlock:
         assert "\n- 商品：跑鞋\n- 鞋码 42\n- flight number：MU5101\n</memory>" in chinese
 
     def test_what_happened_has_its_day(self) -> None:
-        """B21, B47: a refund asked for in spring is no refund asked for now."""
-        events = (item(1, "service history: refund (8821)", kind="service"), item(2, "likes white"))
+        """B21, B47: a refund asked for in spring is no refund asked for now, and "next week" was one week only."""
+        away = item(3, "asked to remember: next week I am away", kind="fact")
+        events = (item(1, "service history: refund (8821)", kind="service"), away, item(2, "likes white"))
 
         system = prompt([], [asked(1)], profile=events).system
 
-        assert "\n- likes white\n- service history: refund (8821) (2026-09-21)\n</memory>" in system
+        assert (
+            "\n- likes white\n- asked to remember: next week I am away (2026-09-21)"
+            "\n- service history: refund (8821) (2026-09-21)\n</memory>" in system
+        )
 
     def test_deleted_carried_talk_stays_out(self) -> None:
         """What was deleted with the agent before is not carried over, nor is the reply, which may repeat it."""
