@@ -17,6 +17,7 @@ _AND = r"(?:\s*(?:[,，、;；&]|and|和|与|跟|及)\s*|\s+)"
 _TO = r"\s*(?:[-~]|to|到|至)\s*"
 _RANGE = re.compile(rf"{_NUMBER}(?:{_TO}{_NUMBER})?", re.I)
 _NUMBERS = re.compile(rf"{_RANGE.pattern}(?:{_AND}{_RANGE.pattern})*", re.I)
+_POLITE = re.compile(r"^(?:please|请)[,，]? ?|[,，]? ?(?:please|pls|thanks|谢谢)$")
 _NAMED_MOST = 40
 
 
@@ -41,7 +42,7 @@ class Called:
 
 def read(argument: str) -> Numbered | Everything | Called | None:
     """Return what is to be forgotten; None: it does not say."""
-    said = " ".join(folded(argument).casefold().split()).strip(" .。!！")
+    said = _POLITE.sub("", " ".join(folded(argument).casefold().split()).strip(" .。!！"))
     counted = with_numbers(said)
     if _NUMBERS.fullmatch(counted):
         return Numbered(tuple(dict.fromkeys(_numbers(counted))))

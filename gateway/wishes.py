@@ -52,6 +52,15 @@ _CHINESE_MINE = re.compile(
     rf"{_ASKED}(?:(?:{_FORGET}|{_KEEP})(?:关于)?{_WHAT.format(name='what')}"
     rf"|(?:把|将){_WHAT.format(name='kept')}(?:都|给我|给)?(?:{_FORGET}|从(?:你|您)?(?:的)?记忆[里中]?(?:删了|删掉|删除))){_DONE}"
 )
+_ENGLISH_ALL = re.compile(
+    rf"{_POLITE}(?:(?:can|could|would) you (?:please )?)?(?:forget|unlearn|(?:delete|erase)(?= .*\bme\b)) (?:everything|all)"
+    rf"(?: (?:that )?(?:you (?:have learned|have learnt|learned|know|remember) )?(?:about|of) me)?{_PLEASE}"
+)
+_EVERYTHING = r"(?:一切|全部|所有(?:的?(?:内容|信息|事情?|东西))?)"
+_CHINESE_ALL = re.compile(
+    rf"{_ASKED}(?:{_FORGET}(?:你记得的?|你记住的?)?(?:关于|有关)?我的?{_EVERYTHING}"
+    rf"|(?:把|将)(?:你记得的?|你记住的?)?(?:关于|有关)?我的?{_EVERYTHING}(?:都|给我)?{_FORGET}){_DONE}"
+)
 
 
 def command_in(text: str) -> Command | None:
@@ -66,6 +75,8 @@ def _wish(text: str) -> Command | None:
     chinese = re.sub(r"[\s，、,]", "", "".join(SIMPLIFIED.get(char, char) for char in said))
     if _ENGLISH.fullmatch(said) or _CHINESE.fullmatch(chinese):
         return Command("unlearn")
+    if _ENGLISH_ALL.fullmatch(said) or _CHINESE_ALL.fullmatch(chinese):
+        return Command("forget", "all")
     mine = _ENGLISH_MINE.fullmatch(said) or _CHINESE_MINE.fullmatch(chinese)
     return _forget_mine(mine["what"] or mine["kept"]) if mine else None
 

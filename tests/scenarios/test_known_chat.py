@@ -185,7 +185,9 @@ async def test_everything_is_forgotten_after_a_confirmation(
     unasked = await dan.says(f"{forget} yes")
     assert notice("forget_all_ask", language if language == "zh" else "en", count=2, prefix="") == unasked
     assert 2 == len(await dan.known())
-    assert notice("forget_all_ask", language, count=2, prefix="") == await dan.says(forget)
+    wish = "忘掉关于我的一切" if language == "zh" else "Forget everything you know about me."
+    for asked in (wish, forget):
+        assert notice("forget_all_ask", language, count=2, prefix="") == await dan.says(asked)
     confirmed = await dan.says(f"{forget} 确定" if language == "zh" else f"{forget} yes")
 
     assert notice("forget_all_done", language, count=2) == confirmed

@@ -27,7 +27,8 @@ def test_numbers(argument: str, numbers: tuple[int, ...]) -> None:
 @pytest.mark.parametrize(
     ("argument", "confirmed"),
     [
-        ("all", False), ("ALL!", False), ("all of it", False), ("everything about me", False), ("全部", False),
+        ("all", False), ("ALL!", False), ("all of it", False), ("all, please", False), ("请全部", False),
+        ("everything about me", False), ("全部", False),
         ("所有内容", False),
         ("all yes", True), ("everything yes", True), ("全部 确定", True), ("全部确认", True), ("所有 是的", True),
     ],

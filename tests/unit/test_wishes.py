@@ -47,6 +47,22 @@ def test_a_wish_to_forget_what_has_a_name(text: str, what: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "forget everything", "Please forget everything about me.", "forget all you know about me", "can you forget everything?",
+        "delete everything you know about me", "forget everything that you have learned about me please",
+        "忘掉我的一切", "忘掉关于我的一切吧", "把关于我的所有内容都忘了", "请忘记你记得的关于我的全部", "把我的一切都忘了",
+        "忘掉關於我的所有內容",
+    ],
+)  # fmt: skip
+def test_a_wish_to_forget_everything(text: str) -> None:
+    """Asked back, as the command is: so nobody loses anything by an idiom."""
+    assert Command("forget", "all") == command_in(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "forget everything and start over", "delete everything", "forget everything I said about Oslo", "don't forget everything",
+        "忘掉一切烦恼", "别忘了我的一切", "忘掉我的全部订单", "我忘了一切",
         "forget my order", "forget my order number", "delete my address", "forget my sister", "forget my address is in Oslo",
         "don't forget my birthday", "did you forget my name?", "forget my name if you can",
         "忘掉我的订单号", "把我的地址删了", "忘了我的生日了吗", "别忘了我的生日", "忘掉我的地址是上海",
