@@ -17,7 +17,7 @@ import msgspec
 
 from memory.base import Hit, Loaded, Message, Owner, ProfileItem
 from memory.derived import Derived, Ended
-from memory.errors import StoreUnavailable
+from memory.errors import UNREADABLE
 from memory.policy import Policy
 from memory.ranking import Key, Ranked
 from memory.recall import query_of, recalled, wanted
@@ -95,7 +95,7 @@ async def chosen(
         if policy.fragments and (keys := wanted(query, hits, loaded.corpus, similar=near.similar)):
             fetched = tuple(row for row in await derived.fragments(owner, keys) if row.id not in shown)
         loaded = await _with_older_items(derived, owner, loaded, now_ms=now_ms)
-    except StoreUnavailable:
+    except UNREADABLE:
         logger.exception("earlier talk could not be read", extra={"scope": owner.scope_id})
         failed = (*failed, "recalled")
     most = len(hits) + len(fetched)
@@ -103,7 +103,7 @@ async def chosen(
     rows, claims = _messages(ranked, fetched, hits)
     try:
         ended = await derived.ended(owner, [(row.scope_id, row.session_id) for row in rows]) if rows else ()
-    except StoreUnavailable:
+    except UNREADABLE:
         logger.exception("what has changed since could not be read", extra={"scope": owner.scope_id})
         ended, failed = (), (*failed, "recalled")
     changed = outdated(fetched, ended, loaded, owner)

@@ -13,6 +13,8 @@ MemoryFault
 
 from __future__ import annotations
 
+import msgspec
+
 
 class MemoryFault(Exception):
     """Root of memory's errors."""
@@ -49,3 +51,7 @@ class PersonErased(MemoryFault):
 class ModelFailed(MemoryFault):
     """A small model or an embedder could not be asked, took too long, or answered what cannot be used. The message names
     the model and the remedy, never the text that was sent or came back."""
+
+
+UNREADABLE = (StoreUnavailable, msgspec.MsgspecError)
+"""What a read may raise: trouble with the database, or a row that is not what it should be (damaged, of another release)."""

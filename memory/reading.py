@@ -7,7 +7,7 @@ import logging
 import msgspec
 
 from memory.base import Load, Loaded, Owner, Store
-from memory.errors import StoreUnavailable
+from memory.errors import UNREADABLE
 from memory.fillers import asks_question, is_low_value
 from memory.policy import Policy
 from memory.turn import Incoming, TurnRequest, is_full, page_size
@@ -28,7 +28,7 @@ async def question_pending(store: Store, owner: Owner, turn: TurnRequest, *, now
         return True
     try:
         loaded = await store.load(Load(owner=owner, now_ms=now_ms, page=_LOOK_BACK))
-    except StoreUnavailable:
+    except UNREADABLE:
         return True
     replies = [row for row in loaded.window if row.role == "assistant"]
     return "window" in loaded.failed or bool(replies and asks_question(replies[-1].text))
@@ -49,7 +49,7 @@ async def filled(store: Store, owner: Owner, loaded: Loaded, policy: Policy) -> 
         limit = min(policy.candidates - len(window), page_size(policy))
         try:
             page = await store.older(owner, session_id=loaded.session_id, before_id=window[0].id, limit=limit)
-        except StoreUnavailable:
+        except UNREADABLE:
             logger.exception("older messages could not be read", extra={"scope": owner.scope_id})
             return msgspec.structs.replace(loaded, window=window, failed=(*loaded.failed, "window"))
         window, more = page + window, len(page) == limit

@@ -223,6 +223,19 @@ async def test_f1_the_summary_is_there_though_the_messages_cannot_be_read(world:
     assert ["window"] == told["failed"]
 
 
+async def test_earlier_talk_that_cannot_be_read_is_not_recalled(world: Stage) -> None:
+    """A31: what a question finds is damaged; its answer comes without it, and the ledger says so."""
+    ann = Person(world, "rules")
+    await ann.says("Somebody told us of a kayak rental along the Rhine, 莱茵河.")
+    world.sql(f"UPDATE messages SET quote = '{{}}' WHERE speaker_name = '{ann.name}'")
+    prompt = await ann.says("/new Which kayak rental along the Rhine was that?")
+    (body,) = world.rows("SELECT body FROM ledgers WHERE turn_id = ?", int(ann.turn["turn"]))[0]
+
+    assert ["Which kayak rental along the Rhine was that?"] == users(prompt)
+    assert ["recalled"] == json.loads(body)["failed"]
+    assert "莱茵河" not in whole(prompt)
+
+
 async def test_an_answer_does_not_wait_for_a_summary(world: Stage) -> None:
     """A21: it is being made while three answers come."""
     go_on, asked = asyncio.Event(), asyncio.Event()

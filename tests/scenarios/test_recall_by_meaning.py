@@ -97,8 +97,11 @@ async def test_what_was_said_in_private_is_not_found_in_a_group(world: Stage) ->
     await embedded(world)
 
     await asked(world, "我的血压怎么样？", sender="eve", conversation="yard", chat_type="group")
+    group = whole(world.model.prompts[-1])
+    shown, _ = await asked(world, "我的血压怎么样？", sender="eve", conversation="eve-2")
 
-    assert "pressure" not in whole(world.model.prompts[-1])
+    assert "pressure" not in group
+    assert "pressure" in shown["recalled"], "in private it is found"
 
 
 async def test_a_profile_that_the_question_is_not_about_stays_out(world: Stage) -> None:

@@ -244,6 +244,18 @@ class TestFailure:
         assert ("summary",) == prepared.ledger.failed
         assert "parts of memory could not be read" in caplog.messages
 
+    async def test_an_older_row_that_cannot_be_read_costs_what_is_older(self, talk: Talk, column: Column) -> None:
+        """A31: damaged, or of another release, and found only where the window goes on looking behind small talk."""
+        await talk.say("question 1", "answer 1")
+        for _ in range(30):
+            await talk.say("ok", "Fine.")
+        await talk.say("question 2", "answer 2")
+        await column.sql("UPDATE messages SET quote = '{}' WHERE text = 'question 1'")
+        prepared = await talk.ask("question 3", policy=msgspec.structs.replace(PLAIN, turns=3))
+
+        assert ["question 2", "question 3"] == [text for text in texts(prepared) if "question" in text]
+        assert ("window",) == prepared.ledger.failed
+
     async def test_a_message_that_cannot_be_stored_is_an_error(self, talk: Talk, column: Column) -> None:
         """Nothing was answered, so the turn is tried again."""
         await talk.say("I am Ann", "Hello Ann")
