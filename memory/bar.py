@@ -92,7 +92,7 @@ def _content(slot: str, value: str, detail: str, text: str, *, emails: bool) -> 
         return SECRET
     if not slot_words.isdisjoint(ORDER_SLOTS) or any(map(instruction_like, (*parts, " ".join(parts)))):
         return INSTRUCTION_LIKE
-    if _is_free(slot, value) and any(no_plain_note(part, wish=slot == "wish") for part in parts):
+    if _is_free(slot, value) and any(no_plain_note(part, named=slot in SLOTS and slot != "remember") for part in parts):
         return INSTRUCTION_LIKE
     plain = folded(text)
     found = (_told_by_context(plain, part, emails=emails) for part in parts)

@@ -18,13 +18,13 @@ def instruction_like(text: str) -> bool:
     return next(orders(folded(text)), None) is not None
 
 
-def no_plain_note(text: str, *, wish: bool = False) -> bool:
-    """Say whether `text` is no note about the speaker and his own things: it speaks of money and rights or, unless it is a wish,
-    to the assistant, of others who ask it, or begins as an order. Stricter than `instruction_like`, for slots whose values may
-    be any sentence."""
+def no_plain_note(text: str, *, named: bool = False) -> bool:
+    """Say whether `text` is no note about the speaker and his own things: it speaks of money and rights or, unless its slot is
+    named and says what it is (a wish, a limit), to the assistant, of others who ask it, or begins as an order. Stricter than
+    `instruction_like`, for slots whose values may be any sentence."""
     plain = folded(text).lower()
     return any(
-        rights.search(plain) or (not wish and other.search(plain))
+        rights.search(plain) or (not named and other.search(plain))
         for script, *_, rights, other in _LANGUAGES
         if script.search(plain)
     )

@@ -41,6 +41,8 @@ NOT_TRUE_OF_HIM_NOW = [
     "我在腾讯工作过三年",
     "我曾在腾讯上班",
     "I'm no doctor but",
+    "I am 42",
+    "I like neither tea nor coffee",
     # will be, or is wished for
     "我梦见我是医生",
     "I'm moving to Lisbon next month",
@@ -94,6 +96,9 @@ HIS_ALL_THE_SAME = [
     ("@anna I'm allergic to latex", "allergy=latex"),
     ("im allergic to nuts n shellfish", "allergy=nuts allergy=shellfish"),
     ("I don't eat pork at all", "diet=pork"),
+    ("I'm allergic to nuts/eggs + milk", "allergy=nuts allergy=eggs allergy=milk"),
+    ("I live in St. Louis", "city=St. Louis"),
+    ("I am a size 42", "shoe_size=42"),
     ("I'm blind in my left eye", "access=blind in my left eye"),
     ("I like Thai food more than Chinese", "like=Thai food"),
     ("My shoe size is 42, no wait, 43", "shoe_size=43"),

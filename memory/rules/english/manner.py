@@ -65,7 +65,7 @@ MANNER = Manner(
         r"|better|best)\b.*|.|not\b.*|.*\bones?)",
         re.I | re.S,
     ),
-    between=re.compile(r",? (?:and|or|nor|n|plus|&) |, ?"),
+    between=re.compile(r",? (?:and|or|nor|n|plus|&) |, ?| ?[/+] ?"),
     edges=re.compile(
         r"^(?:(?:the|a|an|any|some|all|my|your|wearing|really|also)\s+)+"
         r"|(?:\s+(?:the most|the best|very much|a lot|so much|best|most|more|less|better|myself|personally|really|lately"

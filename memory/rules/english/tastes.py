@@ -43,11 +43,14 @@ RULES = (
         r"|a little|way too|slightly|quite))* (?:tight|loose|small|big|large|narrow|wide|short|long))\b",
     ),
     rule("shoe_size", rf"\bmy size is (?:an? |eu )?(?P<v>{SHOE})"),
-    rule("shoe_size", r"\b(?:my )?shoe size(?: is|'s|:)? (?:an? |eu )?(?P<v>\d{1,2}(?:[.,]5)?(?: ?(?:us|uk|eu)\b)?)"),
     rule(
         "shoe_size",
-        rf"^(?![^.]*\b{GARMENT})(?:.{{0,200}}? )?i {OFTEN}(?:wear|take|am|have)(?: an?)?(?: size"
-        rf"| eu){{0,2}} (?P<v>{SHOE})",
+        r"\b(?:my )?shoe size(?: is|'s|:)? (?:an? |eu )?(?P<v>\d{1,2}(?:[.,]5)?(?: ?(?:us|uk|eu)\b)?)(?! ?\d)",
+    ),
+    rule(
+        "shoe_size",
+        rf"^(?![^.]*\b{GARMENT})(?:.{{0,200}}? )?i {OFTEN}(?:(?:wear|take)(?: an?)?|(?:am|have) an?|(?:am|have)(?= size| eu))"
+        rf"(?: size| eu){{0,2}} (?P<v>{SHOE})",
     ),
     rule(
         "shoe_size",
@@ -91,7 +94,7 @@ RULES = (
     ),
     rule(
         "like",
-        rf"(?<!what )\bi {OFTEN}(?:like|love|prefer|enjoy|adore) (?!(?:all )?(?:the|their|his|her|your|its|these"
+        rf"(?<!what )\bi {OFTEN}(?:like|love|prefer|enjoy|adore) (?!(?:all )?(?:neither|the|their|his|her|your|its|these"
         rf"|how)\b)(?:to (?!be\b|have\b|see\b|think\b|say\b|complain\b|return\b|exchange\b|know\b|just\b"
         rf"|get\b|take\b|go\b|hear\b|try\b|do\b|make\b|start\b))?{TASTES}",
         many=True,

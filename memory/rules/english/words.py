@@ -6,7 +6,8 @@ CJK = r"[\u3400-\u9fff·]"
 CAP = r"(?-i:[A-Z][\w'&.-]{0,30}(?: (?:(?:de|van|von|del|la|der|of|and|&) )?(?!I\b)[A-Z][\w'&-]{0,30}){0,3})"
 NAME = rf"(?:(?:(?:mr|mrs|ms|dr|prof|miss)\.? )?{CAP}|{CJK}{{2,4}}|[^\W\d_]{{2,20}}(?= ?(?:$|,)))"
 PLACE = (
-    rf"(?:(?-i:[A-Z][\w'-]{{1,30}}(?: [A-Z][\w'-]{{1,30}}){{0,2}})|{CJK}{{2,6}}|(?!(?:the|my|that|fear"
+    rf"(?:(?-i:(?:(?:St|Mt|Ft)\.? )?(?!St\b|Mt\b|Ft\b)[A-Z][\w'-]{{1,30}}(?: [A-Z][\w'-]{{1,30}}){{0,2}})"
+    rf"|{CJK}{{2,6}}|(?!(?:the|my|that|fear"
     rf"|pain|hope|poverty|peace|denial|hell|town|europe|luxury|here|there)\b)[^\W\d_]{{3,20}}(?= ?(?:$"
     rf"|,)))"
 )
@@ -33,7 +34,8 @@ AFTER = (
 WORD = rf"(?!(?:{AFTER})\b)\w[\w'’%-]*"
 THING = rf"{WORD}(?: (?!(?:in|on|for|with|of)\b){WORD}){{0,3}}"
 TASTE = rf"{WORD}(?: {WORD}){{0,4}}"
-THINGS = rf"(?P<v>{THING}(?:(?:, {THING}){{0,6}},? (?:and|or|nor|&) {THING})?)"
+_BESIDE = rf"(?:(?:/| ?\+ ?){THING}){{0,6}}"
+THINGS = rf"(?P<v>{THING}{_BESIDE}(?:(?:, {THING}){{0,6}},? (?:and|or|nor|&) {THING}{_BESIDE})?)"
 # "after five", "in summer": a habit with a condition is no diet
 NOT_ONLY_THEN = (
     r"(?! (?:after|before|until|till|during|when|while|if|unless|today|tonight|tomorrow|yet|at (?!all)|on \w+days?|in the"
@@ -41,7 +43,7 @@ NOT_ONLY_THEN = (
 )
 # a taste must end where the thought does: "I love talking to people" is not about talking
 DONE = (
-    r"(?= ?(?:$|[^\w\s'-]|- )| (?:but|because|so|since|when|while|too|though|although|please|pls|plz|as well|over"
+    r"(?= ?(?:$|[^\w\s'/-]|- )| (?:but|because|so|since|when|while|too|though|although|please|pls|plz|as well|over"
     r"|than|instead|any ?more"
     r"|any longer|btw|right now|and (?:i|i'm|we|my|it|that|the)|if|which|to be honest|to bright)\b)"
 )
