@@ -23,7 +23,7 @@ _EN = (
     r"#?(?!(?:it|that|this|the|a|my|sure|so|but|and|or|yet|now|any ?more|really|always|never|too|very|if|is|am|are|do|does|have"
     r"|i|i'm|at)\b)[\w.'-]{1,30}(?: (?-i:[A-Z])[\w'-]{1,20})?"
 )
-_ZH = r"(?:[A-Za-z0-9#.-]{1,24}|[\u3400-\u9fff]{1,8}?)"
+_ZH = r"(?:[A-Za-z0-9#.-]{1,24}|(?![我你您他她它这那谁])[\u3400-\u9fff]{1,8}?)"
 _SWAPS = (
     re.compile(
         rf"\b(?:not|isn't|wasn't) (?P<old>{_EN}?),? (?:but |it's |it is |it should be |i'm |i am |i said "

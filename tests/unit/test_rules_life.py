@@ -45,6 +45,9 @@ NOT_TRUE_OF_HIM_NOW = [
     "I like neither tea nor coffee",
     # will be, or is wished for
     "我梦见我是医生",
+    "我不是会员",
+    "脚长265",
+    "我要退货吗",
     "I'm moving to Lisbon next month",
     "I'd love to live in Tokyo one day",
     "我下个月搬去杭州",
@@ -105,6 +108,8 @@ HIS_ALL_THE_SAME = [
     ("医生说我对青霉素过敏", "allergy=青霉素"),
     ("我对鸡蛋过敏，不对，是牛奶", "allergy=牛奶"),
     ("帮我订去罗马的机票", "destination=罗马"),
+    ("我对花生＋牛奶过敏", "allergy=花生 allergy=牛奶"),
+    ("我喜欢C++", "like=C++"),
     ("备注：我对海鲜过敏", "allergy=海鲜"),
     ("我穿42码，不对，43", "shoe_size=43"),
     ("我以前就对海鲜过敏", "allergy=海鲜"),
