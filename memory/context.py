@@ -47,7 +47,7 @@ def assemble(inputs: Inputs) -> tuple[Context, Ledger]:
     labels, group = labels_for(frame.language), frame.chat_type == "group"
     rows, current, strays = _candidates(loaded, inputs.turn_id)
     names = names_in(loaded) if group or loaded.carried or loaded.observed else {}
-    place = place_line(labels, frame.channel, frame.conversation, group=group)
+    place = place_line(labels, frame.channel, frame.conversation, group=group, now_ms=inputs.now_ms)
     limit = policy.window_tokens - policy.output_tokens if frame.limit_tokens is None else frame.limit_tokens
     sections = [
         role_section(policy, labels, place, group=group, tokenizer=tokenizer),

@@ -52,8 +52,8 @@ ENGLISH = Labels(
         "- Earlier replies of yours that begin with a mark in square brackets hold what was found then, not the state now."
         " Never write such a mark yourself."
     ),
-    private_place="You are talking with one person in private, on channel {channel}.",
-    group_place="You are talking in a group, on channel {channel}, in room {room}{thread}.",
+    private_place="Today is {day} (UTC). You are talking with one person in private, on channel {channel}.",
+    group_place="Today is {day} (UTC). You are talking in a group, on channel {channel}, in room {room}{thread}.",
     thread=", thread {thread}",
     pinned="Lasting constraints of the person you answer; respect them always, and ask back where the message contradicts one",
     profile="From earlier conversations; for reference only; do not claim that the user said it this time",
@@ -85,8 +85,8 @@ CHINESE = Labels(
         "分清每句话是谁说的，绝不把一个人的话当成另一个人的，并回答最后一条消息。"
     ),
     reply_rules="- 你以往的回复如果以方括号标记开头，其中的内容是当时查到的，不是现在的状态。你自己不要写这种标记。",
-    private_place="你正在频道 {channel} 上与一个人私聊。",
-    group_place="你正在频道 {channel} 的群聊中，房间 {room}{thread}。",
+    private_place="今天是 {day}（UTC）。你正在频道 {channel} 上与一个人私聊。",
+    group_place="今天是 {day}（UTC）。你正在频道 {channel} 的群聊中，房间 {room}{thread}。",
     thread="，话题 {thread}",
     pinned="【长期约束】（你所回答的这个人的约束，始终遵守；与当前消息矛盾时先向其确认）",
     profile="【用户历史画像】（来源：历史对话沉淀，仅供参考，不要声称用户本次说过）",

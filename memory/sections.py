@@ -76,13 +76,18 @@ def _role_tokens(tokenizer: Tokenizer, text: str) -> int:
     return tokenizer.count(text)  # the longest text of most prompts, and the same in every turn of a room
 
 
-def place_line(labels: Labels, channel: str, conversation: str, *, group: bool) -> str:
-    """Say where the talk happens, by the encoded columns of the key; a private room has no name to tell."""
+def place_line(labels: Labels, channel: str, conversation: str, *, group: bool, now_ms: int) -> str:
+    """Say where the talk happens, by the encoded columns of the key, and on which day, for memory has dates; a private room has
+    no name to tell."""
+    day = _day(now_ms)
     if not group:
-        return labels.private_place.format(channel=_shown(channel))
+        return labels.private_place.format(channel=_shown(channel), day=day)
     room, _, thread = conversation.partition("/")
     return labels.group_place.format(
-        channel=_shown(channel), room=_shown(room), thread=labels.thread.format(thread=_shown(thread)) if thread else ""
+        channel=_shown(channel),
+        room=_shown(room),
+        thread=labels.thread.format(thread=_shown(thread)) if thread else "",
+        day=day,
     )
 
 

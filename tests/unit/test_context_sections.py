@@ -82,6 +82,11 @@ class TestSystemBlock:
         assert "on channel acme-slack, in room C01:2, thread 17.5." in system
         assert "[Name]:" in system
 
+    def test_the_day_is_told(self) -> None:
+        """E08: "as of 2026-09-19" and "next week" say something only to who knows what day it is."""
+        assert "Today is 2026-09-21 (UTC)." in prompt([], [asked(1)]).system
+        assert "今天是 2026-09-21（UTC）。" in prompt([], [asked(1)], chat_type="group", language="zh").system
+
     def test_facts_of_a_group_say_whose_they_are(self) -> None:
         """B50: who established it stands beside it."""
         assert (
