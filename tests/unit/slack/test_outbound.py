@@ -150,15 +150,16 @@ async def test_plain_text_instead_of_markdown_is_the_whole_answer(there: World) 
 
 
 async def test_a_growing_answer_is_one_message_that_is_edited(there: World) -> None:
-    """Unfinished Markdown is closed; what has not changed is not sent; what is longer than a message waits."""
+    """Unfinished Markdown is closed, marks without text show nothing; what has not changed is not sent; what is longer than a
+    message waits."""
     shown: str | None = None
     for text in ("", "``", "```py\nx", "```py\nx = 1", "```py\nx = 1", "word " * 3_000, "word " * 4_000):
         shown = await there.adapter.show(there.to(), text, turn="7", shown=shown)
 
     (message,) = there.general.messages()
     assert [shown] == [message.ts]
-    assert ["``", "```py\nx\n```", "```py\nx = 1\n```"] == message.history
-    assert 3 == len(there.here.called("chat.update"))
+    assert ["```py\nx\n```", "```py\nx = 1\n```"] == message.history
+    assert 2 == len(there.here.called("chat.update"))
 
 
 async def test_the_quote_stands_above_the_reply(there: World) -> None:
