@@ -59,12 +59,25 @@ POLICIES = st.fixed_dictionaries(
     {
         "turns": st.integers(1, 9), "keep_turns": st.integers(1, 4), "messages": st.integers(2, 20),
         "tokens": st.integers(100, 6000), "window_tokens": st.integers(2048, 9000), "output_tokens": st.integers(16, 600),
-        "recall_tokens": st.integers(0, 2000), "observed_messages": st.integers(0, 5),
+        "recall_tokens": st.integers(0, 2000), "fragments": st.integers(0, 5), "observed_messages": st.integers(0, 5),
         "down_weight": st.sampled_from(["auto", "all", "none"]), "language": st.sampled_from(["en", "zh"]),
         "chat_type": st.sampled_from(["private", "group"]), "reports_lookups": st.just(False),
         "limit_tokens": st.one_of(st.none(), st.integers(1, 9000)),
     }
 )  # fmt: skip
+
+
+PROFILE: st.SearchStrategy[list[ProfileItem]] = st.lists(TEXTS.map(lambda text: item(903, text[:50])), max_size=5)
+
+
+@st.composite
+def recalled(draw: st.DrawFn, window: list[Message]) -> tuple[Message, ...]:
+    """Messages of the window, though none should be there, and of another scope, in any order."""
+    here = [row for row in window if draw(st.booleans())]
+    there = [
+        msgspec.structs.replace(message(draw, 200 + n, 60, "user"), scope_id=8) for n in range(draw(st.integers(0, 6)))
+    ]
+    return tuple(draw(st.permutations([*here, *there])))
 
 
 @st.composite
@@ -73,9 +86,11 @@ def turns(draw: st.DrawFn) -> Any:
     policy = draw(POLICIES)
     reports = policy.pop("reports_lookups")
     appended = [message(draw, 100 + i, 50, "user") for i in range(draw(st.integers(1, 3)))]
+    window = draw(messages())
     made = inputs(
-        draw(messages()), appended, observed=tuple(draw(OBSERVED)), facts=tuple(draw(FACTS)), pinned=tuple(draw(PINNED)),
-        summary=draw(SUMMARIES), carried=tuple(draw(messages())[:3]), tokenizer=Estimate(draw(st.sampled_from([1.0, 0.8, 1.3]))),
+        window, appended, observed=tuple(draw(OBSERVED)), facts=tuple(draw(FACTS)), pinned=tuple(draw(PINNED)),
+        summary=draw(SUMMARIES), carried=tuple(draw(messages())[:3]), recalled=draw(recalled(window)),
+        profile=tuple(draw(PROFILE)), tokenizer=Estimate(draw(st.sampled_from([1.0, 0.8, 1.3]))),
         **policy,
     )  # fmt: skip
     return msgspec.structs.replace(made, frame=msgspec.structs.replace(made.frame, reports_lookups=reports))
@@ -110,6 +125,11 @@ def test_any_turn_gives_a_valid_prompt(turn: Any) -> None:
     assert sorted(row.id for row in (*turn.loaded.window, *turn.loaded.appended)) == sorted(
         entry.ids[0] for entry in talk
     )
+    brought = [entry for entry in ledger.entries if entry.section == "recalled"]
+    shown = [entry.ids for entry in brought if entry.verdict != "out"]
+    assert len(shown) <= turn.policy.fragments
+    assert not {(1, id_) for id_ in in_array}.intersection(shown)
+    assert [entry.ids for entry in brought] == [(row.scope_id, row.id) for row in reversed(turn.loaded.recalled)]
     assert context.tokens == sum(_counted(entry, ledger.budget) for entry in ledger.entries) + _frames(ledger)
     assert ledger.prompt_digest == assemble(turn)[1].prompt_digest
 
@@ -118,6 +138,9 @@ def _counted(entry: LedgerEntry, budget: dict[str, int]) -> int:
     return entry.tokens if entry.verdict != "out" and entry.section in ("role", "window", "message") else 0
 
 
+FRAMED = ("pinned", "profile", "recalled", "summary", "facts", "carried", "observed")
+
+
 def _frames(ledger: Any) -> int:
     """What the sections take, their labels included."""
-    return sum(ledger.budget.get(name, 0) for name in ("pinned", "profile", "summary", "facts", "carried", "observed"))
+    return sum(ledger.budget.get(name, 0) for name in FRAMED)
