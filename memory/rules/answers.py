@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 from memory.fillers import is_low_value
+from memory.rules.chinese.manner import OTHERS
+from memory.rules.english.words import PEOPLE
 from memory.rules.languages import CHINESE, ENGLISH
 from memory.rules.nouns import SIZES, slots_named
 from memory.rules.sentences import Sentence, sentences
@@ -27,6 +29,15 @@ _AFTER = re.compile(
     r"|上下|吧|啊|哦|呢|谢谢|就行|就好|的|过敏))+$",
     re.I,
 )
+# Questions whose answer is of somebody else, or of a thing: "your son's name", "the name on the order", "which company made it".
+_OF_OTHERS = re.compile(
+    rf"\byour(?: [\w-]+)?? {PEOPLE}\b|\b(?:he|she|they|his|her|their|any ?(?:body|one)|some ?(?:body|one)|every ?(?:body|one)"
+    r"|recipient|gift|guests?|travell?ers?|group|party|on the (?:order|card|parcel|invoice|account))\b"
+    rf"|{OTHERS.pattern}|收件|收货|联系人|对方|有没有人|谁",
+    re.I,
+)
+_ABOUT_SOMEBODY = re.compile(r"\b(?:name|company|employer|born|birthday|job|profession|allerg\w+)\b", re.I)
+_YOU = re.compile(r"\byou(?:r|rself)?\b|[你您]", re.I)
 _NOTHING = re.compile(
     r"(?:yes|no|none|nope|nothing|never|not|sure|okay|maybe|later|both|either|any|same|why|what|how|who"
     r"|hello|thanks|cancel|stop|help)\b.*"
@@ -82,7 +93,10 @@ def answered(spoken: list[Sentence], asked: str) -> list[tuple[str, str]]:
     if not asked or len(spoken) != 1 or spoken[0].asks or len(spoken[0].text) > _LONGEST:
         return []
     bare = _bare(spoken[0])
-    named = [slot for slot in slots_named(_question(asked)) if slot in _SHAPES and bare and fits(slot, bare)]
+    question = _question(asked)
+    if _OF_OTHERS.search(question) or (_ABOUT_SOMEBODY.search(question) and not _YOU.search(question)):
+        return []
+    named = [slot for slot in slots_named(question) if slot in _SHAPES and bare and fits(slot, bare)]
     if len(named) != 1 or _NOTHING.fullmatch(spoken[0].text) or _NOTHING.fullmatch(bare):
         return []
     slot = named[0]

@@ -11,25 +11,20 @@ from itertools import islice
 
 from memory.rules.belief import is_asked
 from memory.rules.chinese.manner import OTHERS
+from memory.rules.english.words import PEOPLE
 from memory.rules.languages import LANGUAGES
 from memory.rules.sentences import Sentence, comparable, own_words, sentences
 
 _PLACES = 8  # of a value in a sentence that are looked at
-_PEOPLE = (
-    r"(?:son|daughter|kids?|child(?:ren)?|baby|toddler|wife|husband|spouse|fianc[eé]e?|partner|girlfriend|boyfriend|mother|father"
-    r"|mom|mum|dad|parents?|sister|brother|twin|aunt|uncle|cousin|nephew|niece|grandma|grandpa|grandmother|grandfather|in-laws?"
-    r"|friend|roommate|flatmate|neighbou?r|boss|manager|colleague|coworker|team|client|customer|guest|teacher|doctor|cat|dog)s?"
-    r"(?! (?:tongue|language))"
-)
 _THIRD = re.compile(
     rf"\b(?:he|she|they|he's|she's|they're|his|her|their|him|them|someone|somebody|everyone)\b"
-    rf"|\b(?:my|our|his|her|their|the|a)(?: [\w-]+)?? {_PEOPLE}(?:'s)?\b"
+    rf"|\b(?:my|our|his|her|their|the|a)(?: [\w-]+)?? {PEOPLE}(?:'s)?\b"
     r"|(?-i:\b(?!(?:Name|This|That|There|It|What|Who|Here|Everything|Nothing|Today|Tomorrow|Yesterday|Which|Where|How|Why|And|But|So|My|I)\b)"
     r"[A-Z][a-z]+) (?:is|has|likes|loves|hates|wears|lives|works|moved|can't|doesn't|isn't|prefers|needs|wants)\b",
     re.I,
 )
 _FIRST = re.compile(
-    rf"\b(?:i|i'm|im|i've|i'd|i'll|me|myself|we|we're|we've|us)\b|\b(?:my|our)\b(?!(?: [\w-]+)?? {_PEOPLE}\b)", re.I
+    rf"\b(?:i|i'm|im|i've|i'd|i'll|me|myself|we|we're|we've|us)\b|\b(?:my|our)\b(?!(?: [\w-]+)?? {PEOPLE}\b)", re.I
 )
 _FIRST_CHINESE = re.compile(r"我|俺|咱|本人")
 _CLAUSE = re.compile(r"[,:]| (?:but|because|while|though) | and (?=(?:i|my|he|she|we|they|the|his|her|our)\b)", re.I)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _NOUNS = (
-    ("order", r"\border(?: number| no\.?| id)?\b|订单|单号"),
+    ("order", r"\border(?: number| no\.?| id)?\b|订单|(?<!快递)(?<!物流)(?<!运)单号"),
     ("phone_tail", r"\b(?:phone|mobile|cell)(?: number)?\b|手机|电话"),
     ("shoe_size", r"\bshoe size\b|鞋码|鞋号|鞋的尺码|鞋子?.{0,6}[几多][大码]"),
     (

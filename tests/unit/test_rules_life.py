@@ -122,6 +122,28 @@ HIS_ALL_THE_SAME = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("Anna", "What is your daughter's name?"),
+        ("Anna", "What's the name on the order?"),
+        ("nuts", "What is your son allergic to?"),
+        ("nuts", "Is anybody in your group allergic to something?"),
+        ("May 5", "What's your wife's birthday?"),
+        ("Contoso", "Which company made the printer?"),
+        ("安娜", "您女儿叫什么名字？"),
+        ("花生", "孩子对什么过敏？"),
+        ("42", "您儿子穿几码的鞋？"),
+        ("王芳", "收件人姓名是？"),
+        ("北京", "您母亲住在哪个城市？"),
+        ("8821", "快递单号是多少？"),
+    ],
+)
+def test_an_answer_about_somebody_else_says_nothing_of_the_speaker(text: str, asked: str) -> None:
+    """D14, B49: "nuts" after "what is your son allergic to?" would be pinned as his own."""
+    assert of(text, asked=asked) == ""
+
+
 @pytest.mark.parametrize(("text", "expected"), ENDED)
 def test_what_ended_is_taken_back_by_its_value(text: str, expected: str) -> None:
     """F13: who left Berlin loses Berlin only, wherever he lives now."""

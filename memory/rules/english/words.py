@@ -143,3 +143,9 @@ INTENT = (
     r"|\b(?:can|could|would|will) you(?: please| kindly)?|\bhelp me(?: to)?)"
     r"(?: (?:request|get|have|make|file|apply for|a|an|the|for|my|full|to))*"
 )
+PEOPLE = (
+    r"(?:son|daughter|kids?|child(?:ren)?|baby|toddler|wife|husband|spouse|fianc[eé]e?|partner|girlfriend|boyfriend|mother|father"
+    r"|mom|mum|dad|parents?|sister|brother|twin|aunt|uncle|cousin|nephew|niece|grandma|grandpa|grandmother|grandfather|in-laws?"
+    r"|friend|roommate|flatmate|neighbou?r|boss|manager|colleague|coworker|team|client|customer|guest|teacher|doctor|cat|dog)s?"
+    r"(?! (?:tongue|language))"
+)
