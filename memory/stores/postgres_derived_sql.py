@@ -45,8 +45,12 @@ PERSON = statement("""WITH RECURSIVE who (id, linked_to, erased_ms) AS (
 SELECT id FROM who WHERE linked_to IS NULL AND erased_ms IS NULL""")
 OF_TURN = statement(f"""SELECT json_agg(w.row) FROM (SELECT {MESSAGE} AS row FROM messages m
   WHERE m.scope_id = %(scope_id)s AND m.turn_id = %(turn_id)s ORDER BY m.id + 0 DESC) w""")
+# No session's messages stand before its first one: what the scope had said earlier is not walked through.
+_AFTER = """greatest({}, coalesce((SELECT e.first_id - 1 FROM sessions e
+    WHERE e.id = %(session_id)s AND e.scope_id = %(scope_id)s), 0))"""
 BEFORE = statement(f"""SELECT json_agg(w.row) FROM (SELECT {MESSAGE} AS row FROM messages m
-  WHERE m.scope_id = %(scope_id)s AND m.id < %(before_id)s AND m.session_id = %(session_id)s ORDER BY m.id DESC LIMIT 1) w""")
+  WHERE m.scope_id = %(scope_id)s AND m.id < %(before_id)s AND m.id > {_AFTER.format("0")}
+    AND m.session_id = %(session_id)s ORDER BY m.id DESC LIMIT 1) w""")
 WITHHELD = statement("SELECT id FROM withheld WHERE scope_id = %(scope_id)s AND id = ANY(%(ids)s::bigint[])")
 _LIVE_FACTS = "f.person_id = %(person_id)s AND f.status = 'active' AND f.expires_ms > %(now_ms)s"
 _LIVE_ITEMS = """p.person_id = %(person_id)s AND p.status = 'active'
@@ -153,7 +157,8 @@ COVERED = statement(f"""WITH newest AS (SELECT s.* FROM summaries s
 ), earlier AS (SELECT s.digest, s.last_id FROM summaries s JOIN newest ON s.id < newest.id
   WHERE s.scope_id = %(scope_id)s AND s.session_id = %(session_id)s ORDER BY s.id DESC LIMIT 1
 ), told AS (SELECT m.id, m.version FROM newest JOIN messages m ON m.id <= newest.last_id
-  WHERE m.scope_id = %(scope_id)s AND m.session_id = %(session_id)s AND m.id > coalesce((SELECT last_id FROM earlier), 0)
+  WHERE m.scope_id = %(scope_id)s AND m.session_id = %(session_id)s
+    AND m.id > {_AFTER.format("(SELECT last_id FROM earlier)")}
     AND {_THERE.format(m="m")} AND EXISTS (SELECT FROM messages q WHERE q.scope_id = m.scope_id AND q.turn_id = m.turn_id
       AND q.role = 'user' AND {_THERE.format(m="q")})
   ORDER BY m.id LIMIT {MOST + 1})
@@ -161,10 +166,11 @@ SELECT (SELECT to_json(newest) FROM newest), (SELECT digest FROM earlier),
   (SELECT json_agg(json_build_array(told.id, told.version) ORDER BY told.id) FROM told),
   count(DISTINCT m.turn_id), coalesce(sum(m.tokens), 0)::bigint FROM (
   SELECT turn_id, tokens FROM messages WHERE scope_id = %(scope_id)s AND session_id = %(session_id)s
-    AND id > coalesce((SELECT last_id FROM newest), 0) AND deleted_ms IS NULL ORDER BY id LIMIT {2 * LIMIT_TURNS}) m""")
+    AND id > {_AFTER.format("(SELECT last_id FROM newest)")} AND deleted_ms IS NULL ORDER BY id LIMIT {2 * LIMIT_TURNS}) m""")
 DROP_SUMMARY = statement("DELETE FROM summaries WHERE scope_id = %(scope_id)s AND id = %(id)s")
 STRETCH = statement(f"""SELECT json_agg(w.row ORDER BY w.id DESC) FROM (SELECT {MESSAGE} AS row, m.id FROM messages m
-  WHERE m.scope_id = %(scope_id)s AND m.id > %(after_id)s AND m.session_id = %(session_id)s ORDER BY m.id LIMIT %(limit)s) w""")
+  WHERE m.scope_id = %(scope_id)s AND m.id > {_AFTER.format("%(after_id)s")} AND m.session_id = %(session_id)s
+  ORDER BY m.id LIMIT %(limit)s) w""")
 HOLDS = statement("""SELECT (SELECT max(s.id) FROM summaries s WHERE s.scope_id = %(scope_id)s
     AND s.session_id = %(session_id)s) IS NOT DISTINCT FROM %(replaces)s::bigint
   FROM learners WHERE scope_id = %(scope_id)s AND owner = %(owner)s AND until_ms > %(now_ms)s FOR UPDATE""")

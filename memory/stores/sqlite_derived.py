@@ -74,8 +74,10 @@ _PERSON = "SELECT erased_ms, linked_to FROM persons WHERE id = ?"
 _OF_TURN = (
     f"SELECT {MESSAGES.select} FROM messages INDEXED BY messages_turn WHERE scope_id = ? AND turn_id = ? ORDER BY id"
 )
+# No session's messages stand before its first one: what the scope had said earlier is not walked through.
+_AFTER = "max(:after, coalesce((SELECT first_id - 1 FROM sessions WHERE id = :session AND scope_id = :scope), 0))"
 _BEFORE = f"""SELECT {MESSAGES.select} FROM messages
-  WHERE scope_id = ? AND id < ? AND session_id = ? ORDER BY id DESC LIMIT 1"""
+  WHERE scope_id = :scope AND id < :before AND id > {_AFTER} AND session_id = :session ORDER BY id DESC LIMIT 1"""
 _LIVE_FACTS = """SELECT {} FROM facts
   WHERE scope_id = ? AND session_id = ? AND person_id = ? AND status = 'active' AND expires_ms > ? ORDER BY id"""
 _LIVE_ITEMS = """SELECT {} FROM profile_items INDEXED BY profile_items_live
@@ -110,7 +112,8 @@ def material(db: sqlite3.Connection, ledger: Ledger, *, namespace: str) -> Mater
     messages = _without_withheld(db, read_messages(db.execute(_OF_TURN, (ledger.scope_id, ledger.turn_id))))
     before = None
     if messages:
-        asked = db.execute(_BEFORE, (ledger.scope_id, messages[0].id, messages[0].session_id))
+        place = {"scope": ledger.scope_id, "session": messages[0].session_id}
+        asked = db.execute(_BEFORE, place | {"before": messages[0].id, "after": 0})
         found = _without_withheld(db, read_messages(asked))
         before = found[0] if found and found[0].role == "assistant" else None
     person_id = known_person(db, ledger.person_id)
@@ -319,24 +322,24 @@ _THERE = (
     """{m}.deleted_ms IS NULL AND NOT EXISTS (SELECT 1 FROM withheld WHERE scope_id = {m}.scope_id AND id = {m}.id)"""
 )
 _TOLD = f"""SELECT m.id, m.version FROM messages AS m
-  WHERE m.scope_id = ? AND m.id > ? AND m.id <= ? AND m.session_id = ? AND {_THERE.format(m="m")}
+  WHERE m.scope_id = :scope AND m.id > {_AFTER} AND m.id <= :upto AND m.session_id = :session AND {_THERE.format(m="m")}
     AND EXISTS (SELECT 1 FROM messages AS q INDEXED BY messages_turn WHERE q.scope_id = m.scope_id AND q.turn_id = m.turn_id
       AND q.role = 'user' AND {_THERE.format(m="q")})
   ORDER BY m.id LIMIT {MOST + 1}"""
 _UNCOVERED = f"""SELECT count(DISTINCT turn_id), coalesce(sum(tokens), 0) FROM (
-  SELECT turn_id, tokens FROM messages WHERE scope_id = ? AND id > ? AND session_id = ? AND deleted_ms IS NULL
+  SELECT turn_id, tokens FROM messages
+  WHERE scope_id = :scope AND id > {_AFTER} AND session_id = :session AND deleted_ms IS NULL
   ORDER BY id LIMIT {2 * LIMIT_TURNS})"""
-_STRETCH = (
-    f"SELECT {MESSAGES.select} FROM messages WHERE scope_id = ? AND id > ? AND session_id = ? ORDER BY id LIMIT ?"
-)
+_STRETCH = f"""SELECT {MESSAGES.select} FROM messages
+  WHERE scope_id = :scope AND id > {_AFTER} AND session_id = :session ORDER BY id LIMIT :limit"""
 _HOLDS = "SELECT 1 FROM learners WHERE scope_id = ? AND owner = ? AND until_ms > ?"
 
 
 def covered(db: sqlite3.Connection, scope_id: int, session_id: str) -> Covered:
     """Do what `Derived.covered` promises."""
     newest, earlier = _newest(db, scope_id, session_id)
-    after_id = newest.last_id if newest else 0
-    turns, tokens = db.execute(_UNCOVERED, (scope_id, after_id, session_id)).fetchone()
+    of = {"scope": scope_id, "session": session_id, "after": newest.last_id if newest else 0}
+    turns, tokens = db.execute(_UNCOVERED, of).fetchone()
     sound = newest is None or newest.digest == _coverage(db, newest, earlier)
     return Covered(summary=newest, sound=sound, turns=min(turns, LIMIT_TURNS), tokens=tokens)
 
@@ -349,8 +352,9 @@ def _newest(db: sqlite3.Connection, scope_id: int, session_id: str) -> tuple[Sum
 
 def _coverage(db: sqlite3.Connection, newest: Summary, earlier: Summary | None) -> str:
     """Return the digest that the newest summary should have."""
-    span = (newest.scope_id, earlier.last_id if earlier else 0, newest.last_id, newest.session_id)
-    return coverage(earlier.digest if earlier else "", db.execute(_TOLD, span))
+    of = {"scope": newest.scope_id, "session": newest.session_id}
+    span = {"after": earlier.last_id if earlier else 0, "upto": newest.last_id}
+    return coverage(earlier.digest if earlier else "", db.execute(_TOLD, of | span))
 
 
 def put_summary(
@@ -507,7 +511,7 @@ class SqliteDerived:
         await self._write(lambda db: db.execute("DELETE FROM summaries WHERE scope_id = ? AND id = ?", (scope_id, id_)))
 
     async def stretch(self, scope_id: int, session_id: str, *, after_id: int, limit: int) -> tuple[Message, ...]:
-        of = (scope_id, after_id, session_id, limit)
+        of = {"scope": scope_id, "session": session_id, "after": after_id, "limit": limit}
         return await self._read(lambda db: _without_withheld(db, read_messages(db.execute(_STRETCH, of))))
 
     async def put_summary(

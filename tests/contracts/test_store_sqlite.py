@@ -147,6 +147,8 @@ async def test_the_work_of_learning_does_not_grow_with_what_was_known(store: Sql
     past = {"scope_id": scope.id, "person_id": me, "status": "superseded"}
     await store.put_facts([fact(n, session_id="s-0", source_ids=(n,), slot=f"{n}", **past) for n in range(1, size)])
     await store.put_profile([item(n, source_ids=(n,), slot=f"{n}", **past) for n in range(1, size)])
+    await put(store, scope.id, *(said(f"{n}", n) for n in range(size)), turn_id=7, session=rule("s-0"))
+    await store.end_session(scope.id, now_ms=NOW)
     turn = await answered(store, scope.id, 1, person_id=me)
     steps = 0
 
@@ -159,11 +161,14 @@ async def test_the_work_of_learning_does_not_grow_with_what_was_known(store: Sql
     read = await store.derived.material(ledger(1, scope.id, person_id=me), namespace="shared")
     new = item(0, person_id=me, scope_id=scope.id, source_ids=(turn[0].id,))
     assert await store.derived.settle(learned(turn, person_id=me, material=read, items=(new,), item_terms=((),)))
+    covered = await store.derived.covered(scope.id, "s-1")
+    assert turn == await store.derived.stretch(scope.id, "s-1", after_id=0, limit=9)
     learned_steps, steps = steps, 0
     await store.edit(scope.id, "m1", by=key(), text="mended", tokens=1, low_value=False, now_ms=NOW)
     store._db.set_progress_handler(None, 0)
 
     assert ([], []) == await live(store, me)
+    assert 1 == covered.turns
     assert learned_steps < 2500
     assert steps < 2500
 
