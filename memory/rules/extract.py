@@ -17,7 +17,7 @@ from memory.rules.languages import LANGUAGES
 from memory.rules.rule import Manner, Rule
 from memory.rules.sentences import Sentence, comparable, sentences
 from memory.rules.values import Span, values
-from memory.slots import slot_of
+from memory.slots import SLOTS, slot_of
 
 
 def propose(sources: Sequence[Source], *, known: Sequence[KnownValue] = (), asked: str = "") -> tuple[Candidate, ...]:
@@ -61,12 +61,12 @@ def _held(found: Iterable[Change]) -> list[KnownValue]:
 
 def _by_rules(sentence: Sentence, said: str) -> list[Change]:
     """Apply the rules of the scripts that occur. A word is taken once, by the first rule that wants it; `remember` takes a
-    sentence of which nothing else was understood."""
+    sentence of which nothing else was understood that lasts."""
     found: list[tuple[int, Change]] = []
     taken: list[tuple[Span, str]] = []
     for rule, manner in _rules(sentence.text):
         for match in rule.pattern.finditer(sentence.text):
-            if rule.slot == "remember" and found:
+            if rule.slot == "remember" and any(_lasts(slot) for _, slot in taken):
                 break
             if not believed(sentence, match, rule, manner, said=said):
                 continue
@@ -75,6 +75,10 @@ def _by_rules(sentence: Sentence, said: str) -> list[Change]:
                     taken.append((span, rule.slot))
                     found.append((span[0], (rule.op, rule.slot, sentence.own[slice(*span)])))
     return [change for _, change in sorted(found, key=lambda one: one[0])]
+
+
+def _lasts(slot: str) -> bool:
+    return slot in SLOTS and SLOTS[slot].life != "session"
 
 
 def _takes(earlier: Span, slot: str, span: Span, other: str) -> bool:

@@ -20,6 +20,8 @@ SAID = [
     ("We've reported this three times", "service=reported this three times"),
     ("I'm flying to Lisbon on 12 March", "destination=Lisbon date=12 March"),
     ("Our budget is $2,000", "budget=$2,000"),
+    ("remember that my order is 8821", "remember=my order is 8821 order=8821"),
+    ("remember that I like tea", "like=tea"),
     ("Our budget is now 5000", "budget=5000"),
     ("The budget went down to 5,000 euros", "budget=5,000 euros"),
     ("Please exchange it for a size 43", "request=exchange shoe_size=43"),
