@@ -33,6 +33,7 @@ from memory.bar_words import (
 from memory.candidates import Candidate, Source
 from memory.folding import folded, with_numbers
 from memory.instructions import instruction_like, no_plain_note, orders
+from memory.rules.answers import of_another
 from memory.rules.doubt import doubted, ended
 from memory.sensitive import findings, sensitive
 from memory.slots import SLOTS
@@ -44,11 +45,14 @@ _OCCURRENCES = 16  # of a value in a message that are looked at
 _TAIL_DIGITS = 4  # the last digits of a number may be kept, so they tell nothing that the rest would
 
 
-def weigh(candidate: Candidate, sources: Mapping[int, Source], *, speaker: int, emails: bool = False) -> str | None:
+def weigh(
+    candidate: Candidate, sources: Mapping[int, Source], *, speaker: int, emails: bool = False, asked: str = ""
+) -> str | None:
     """Return the rule that refuses a candidate (a key of `bar_words.RULES`); None: it may be kept.
 
-    `sources` are the messages of the turn by id; `speaker` is the person whose memory it would enter. Of a retraction only
-    asks whether this person said that it is over: what is taken back may well be what should never have been kept.
+    `sources` are the messages of the turn by id; `speaker` is the person whose memory it would enter, `asked` the assistant's
+    message before them. Of a retraction only asks whether this person said that it is over: what is taken back may well be what
+    should never have been kept.
     """
     value, detail = candidate.value.strip(), candidate.detail.strip()
     retracts = candidate.op == "retract"
@@ -64,14 +68,21 @@ def weigh(candidate: Candidate, sources: Mapping[int, Source], *, speaker: int, 
     if not all(supported(part, source.text) for part in (value, detail) if part):
         return UNSUPPORTED
     # The rules have asked that themselves, and of more than the value's place.
-    return None if candidate.by == "rules" else _doubt(candidate.slot, value, source.text, retracts=retracts)
+    return None if candidate.by == "rules" else _doubt(candidate.slot, value, source.text, asked, retracts=retracts)
 
 
-def _doubt(slot: str, value: str, text: str, *, retracts: bool) -> str | None:
+def _doubt(slot: str, value: str, text: str, asked: str, *, retracts: bool) -> str | None:
     if retracts:
         return NOT_OVER if slot in LASTING_SLOTS and not ended(text, value) else None
-    is_doubted = slot in OWN_SLOTS and doubted(text, value, deniable=slot in DENIABLE_SLOTS)
+    if slot not in OWN_SLOTS:
+        return None
+    is_doubted = doubted(text, value, deniable=slot in DENIABLE_SLOTS) or (
+        of_another(text, asked) and _FIRST_PERSON.search(text) is None
+    )
     return NOT_OF_SPEAKER if is_doubted else None
+
+
+_FIRST_PERSON = re.compile(r"\b(?:i|i'm|im|i've|me|my|we|our)\b|我|俺|咱", re.I)
 
 
 def _shape(value: str, detail: str, *, retracts: bool) -> str | None:

@@ -75,7 +75,7 @@ async def learn(
             if not last_try:
                 raise
             notes, answered = (MODEL_FAILED,), "failed"
-    believed, refused = _weighed(found, said, material.person_id, emails=learning.emails)
+    believed, refused = _weighed(found, said, material, emails=learning.emails)
     rules = Rules(namespace=learning.namespace, facts_ttl_ms=learning.facts_ttl_ms, language=ledger.frame.language)
     merged = merge(believed, material, ledger, rules)
     noted = msgspec.structs.replace(ledger, learned=_entries(merged, refused, said), notes=_noted(ledger, *notes))
@@ -143,17 +143,18 @@ def _known(material: Material) -> list[KnownValue]:
 
 
 def _weighed(
-    found: Sequence[Candidate], said: Sequence[Message], person_id: int, *, emails: bool
+    found: Sequence[Candidate], said: Sequence[Message], material: Material, *, emails: bool
 ) -> tuple[list[Candidate], list[tuple[Candidate, str]]]:
     """Ask the write bar about each; what rules and model both propose is asked once, and of a single slot in one message the
     rules' word counts. Of what somebody wishes or wants kept, in his own words, whoever took in more of them counts."""
     sources = {row.id: Source(id=row.id, person_id=row.person_id or 0, text=row.text) for row in said}
+    asked = material.before.text if material.before else ""
     believed: list[Candidate] = []
     refused: list[tuple[Candidate, str]] = []
     for candidate in found:
         if candidate.by == "model" and _said_already(candidate, believed):
             continue
-        rule = weigh(candidate, sources, speaker=person_id, emails=emails)
+        rule = weigh(candidate, sources, speaker=material.person_id or 0, emails=emails, asked=asked)
         if rule is None:
             believed = [one for one in believed if not _says_more(candidate, one)]
             believed.append(candidate)

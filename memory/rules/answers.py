@@ -94,7 +94,7 @@ def answered(spoken: list[Sentence], asked: str) -> list[tuple[str, str]]:
         return []
     bare = _bare(spoken[0])
     question = _question(asked)
-    if _OF_OTHERS.search(question) or (_ABOUT_SOMEBODY.search(question) and not _YOU.search(question)):
+    if _is_of_another(question):
         return []
     named = [slot for slot in slots_named(question) if slot in _SHAPES and bare and fits(slot, bare)]
     if len(named) != 1 or _NOTHING.fullmatch(spoken[0].text) or _NOTHING.fullmatch(bare):
@@ -106,6 +106,17 @@ def answered(spoken: list[Sentence], asked: str) -> list[tuple[str, str]]:
     for between in _BETWEEN.get(slot, ()):
         parts = [part.strip() for piece in parts for part in between.split(piece)]
     return [(slot, part) for part in parts if part]
+
+
+def of_another(message: str, asked: str) -> bool:
+    """Say whether a message answers, in a few words, a question about somebody else or a thing."""
+    return bool(asked) and len(message) <= _LONGEST and _is_of_another(_question(asked))
+
+
+def _is_of_another(question: str) -> bool:
+    return _OF_OTHERS.search(question) is not None or (
+        _ABOUT_SOMEBODY.search(question) is not None and _YOU.search(question) is None
+    )
 
 
 def _of_shape(slot: str, bare: str) -> str:

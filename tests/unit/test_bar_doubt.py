@@ -121,6 +121,24 @@ def test_only_what_a_model_says_of_a_person_is_doubted() -> None:
     assert verdict("allergy", "eggs", "I'm not allergic to eggs", by="rules") is None
 
 
+@pytest.mark.parametrize(
+    ("text", "asked", "expected"),
+    [
+        ("nuts", "What is your son allergic to?", NOT_OF_SPEAKER),
+        ("花生", "孩子对什么过敏？", NOT_OF_SPEAKER),
+        ("nuts", "Do you have any allergies?", None),
+        ("花生", "您对什么过敏？", None),
+        ("he's fine, but I'm allergic to nuts", "What is your son allergic to?", None),
+    ],
+)
+def test_a_bare_answer_is_of_whom_the_question_was(text: str, asked: str, expected: str | None) -> None:
+    """D14: a model sees the question too, and still takes the answer for the speaker's."""
+    value = "花生" if "花生" in text else "nuts"
+    candidate = Candidate(op="set", slot="allergy", value=value, source_id=1, by="model")
+
+    assert weigh(candidate, {1: Source(id=1, person_id=7, text=text)}, speaker=7, asked=asked) == expected
+
+
 def test_once_more_said_of_himself_it_is_believed() -> None:
     assert verdict("allergy", "nuts", "My son is allergic to nuts. I'm allergic to nuts too.") is None
 
