@@ -184,6 +184,19 @@ async def test_what_has_changed_since_is_marked_and_its_successor_is_there(talk:
     assert (True, ()) == (again.identical, again.difference)
 
 
+async def test_where_it_cannot_be_read_what_has_changed_recall_goes_on(talk: Learner, column: Column) -> None:
+    """Without marks, and the record says that recall was not whole (A27 to A31)."""
+    me = await somebody(talk.store, "ann")
+    await talk.say(PARROT, "Lovely.", policy=POLICY, person_id=me)
+    await talk.memory.end_session(scope(), agent_change="fresh")
+    await column.sql("ALTER TABLE facts RENAME TO gone")
+
+    prepared = await talk.ask(ASKED, policy=POLICY, person_id=me)
+
+    assert PARROT in prepared.context.system
+    assert {"facts", "recalled"} == set(prepared.ledger.failed)
+
+
 async def test_an_item_that_is_over_is_not_found_by_its_words(talk: Learner) -> None:
     """Nor one that is not valid yet, however many newer ones there are."""
     me = await somebody(talk.store, "ann")
