@@ -195,7 +195,8 @@ def forget_turn(dialect: Dialect, scope_id: int, *, person_id: int, user: str, n
     """Do what `Forgetting.forget_turn` promises."""
     sql = """SELECT m.turn_id FROM messages AS m WHERE m.scope_id = :scope AND m."user" = :user AND m.role = 'user'
         AND m.person_id IS NOT NULL AND m.deleted_ms IS NULL
-        AND m.session_id = (SELECT session_id FROM scopes WHERE id = :scope) ORDER BY m.id DESC LIMIT 1"""
+        AND m.session_id = (SELECT session_id FROM scopes WHERE id = :scope)
+        AND m.id >= (SELECT session_first_id FROM scopes WHERE id = :scope) ORDER BY m.id DESC LIMIT 1"""
     of: Values = {"scope": scope_id, "user": encode_part(user, name="user")}
     rows = yield Ask(sql, of)
     if not rows:
