@@ -25,15 +25,15 @@ import msgspec
 from memory.key import ConversationKey, scope_of
 from memory.slots import SLOTS
 from memory.turn import Incoming, Prepared
-from tests.bench.core import HOUR_MS, POLICY, Core, opened, print_on_all
+from tests.bench.core import HOUR_MS, POLICY, Clock, Core, opened, print_on_all
 from tests.contracts.columns import Column
 
-ROOM = {"channel": "web", "room": "team", "thread": None, "chat_type": "group", "agent": "helper"}
 OBSERVING = msgspec.structs.replace(POLICY, observed_messages=20)
 _SECTION = re.compile(r'<memory section="(\w+)">\n[^\n]*\n(.*?)\n</memory>', re.S)
 _NUMBERED = re.compile(r'<message number="1">(.*?)</message>', re.S)
 _MARK = re.compile(r"^\[([^\]]*)\]: ", re.M)
 _WORDS = 24  # characters of a message that are noted
+_COMPARED = 200  # letters and digits of a message
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,8 +88,10 @@ class Noting:
 class Chat:
     """The chat as it is had, and who wrote what."""
 
-    def __init__(self, core: Core, lines: Sequence[Line], *, one_name: bool, overheard: bool) -> None:
-        self._core, self._lines = core, lines
+    def __init__(
+        self, core: Core, lines: Sequence[Line], *, one_name: bool, overheard: bool, room: str = "team"
+    ) -> None:
+        self._core, self._lines, self._room = core, lines, room
         self._one_name, self._overheard = one_name, overheard
         self._noting = Noting()
         self._writers: defaultdict[str, set[str]] = defaultdict(set)
@@ -98,10 +100,10 @@ class Chat:
     async def run(self) -> Figures:
         """Have the chat, and after it, sessions later, let everybody ask about what everybody said."""
         for number, line in enumerate(self._lines):
-            self._writers[_shown(line.text)].add(line.sender)
+            self._writers[_plain(line.text)].add(line.sender)
             if self._overheard and number % 2:
                 await self._core.memory.observe(
-                    scope_of(_key(line), mode="conversation"), self._said(line, number), agent_change="fresh"
+                    scope_of(self._key(line), mode="conversation"), self._said(line, number), agent_change="fresh"
                 )
                 continue
             prepared = await self._says(line)
@@ -113,21 +115,30 @@ class Chat:
         for asked in self._lines[:: max(1, len(self._lines) // 60)]:
             for asker in askers.values():
                 line = msgspec.structs.replace(asker, text=f"{asked.text}？")
-                self._writers[_shown(line.text)].add(line.sender)
+                self._writers[_plain(line.text)].add(line.sender)
                 self._look(asker.sender, await self._says(line))
         self.figures.foisted = len(self._noting.foisted)
         return self.figures
+
+    def _key(self, line: Line) -> ConversationKey:
+        return ConversationKey(
+            user=line.sender, channel="web", room=self._room, thread=None, chat_type="group", agent="helper"
+        )
 
     def _name(self, line: Line) -> str:
         return "Sam" if self._one_name else line.name
 
     def _said(self, line: Line, number: int) -> Incoming:
-        return Incoming(key=_key(line), event_id=number + 1, text=line.text, speaker_name=self._name(line))
+        return Incoming(key=self._key(line), event_id=number + 1, text=line.text, speaker_name=self._name(line))
 
     async def _says(self, line: Line) -> Prepared:
         person = await self._core.person(line.sender)
         return await self._core.say(
-            _key(line), line.text, person=person, name=self._name(line), policy=OBSERVING if self._overheard else None
+            self._key(line),
+            line.text,
+            person=person,
+            name=self._name(line),
+            policy=OBSERVING if self._overheard else None,
         )
 
     def _beginning_of_another(self, number: int) -> str:
@@ -135,7 +146,7 @@ class Chat:
         line = self._lines[number]
         others = (one.text[:_WORDS] for one in reversed(self._lines[:number]) if one.sender != line.sender)
         other = next(others, "")
-        return "" if other in line.text else other
+        return "" if _plain(other) in _plain(line.text) else other
 
     def _look(self, asker: str, prepared: Prepared) -> None:
         marks = {name: user for user, name in self._marks(prepared).items()}
@@ -150,7 +161,7 @@ class Chat:
         for item in sections.get("recalled", "").splitlines():
             text = item.partition("]: ")[2]
             if "agent helper" not in item.partition("]: ")[0]:
-                self._judge("recalled", self._writers.get(text), asker)
+                self._judge("recalled", self._writers.get(_plain(text)), asker)
 
     @staticmethod
     def _marks(prepared: Prepared) -> dict[str, str]:
@@ -161,7 +172,7 @@ class Chat:
 
     def _count(self, section: str, lines: Iterator[tuple[str, str]], marks: Mapping[str, str]) -> None:
         for name, text in lines:
-            writers = self._writers.get(text)
+            writers = self._writers.get(_plain(text))
             if writers is None:
                 self.figures.wrong[section] += 1
             elif name in marks:
@@ -171,7 +182,7 @@ class Chat:
 
     def _count_own(self, section: str, value: str, asker: str) -> None:
         """A note is a stretch of one of its person's messages."""
-        writers = {one for text, of in self._writers.items() if value in text for one in of}
+        writers = {one for text, of in self._writers.items() if _plain(value) in text for one in of}
         self._judge(section, writers, asker)
         self.figures.kept += value in self._noting.foisted and asker not in writers
 
@@ -182,13 +193,9 @@ class Chat:
             self.figures.wrong[section] += 1
 
 
-def _key(line: Line) -> ConversationKey:
-    return ConversationKey(user=line.sender, **ROOM)  # type: ignore[arg-type]
-
-
-def _shown(text: str) -> str:
-    """The text as a prompt shows it: what looks like a mark, a tag or a line break is written otherwise."""
-    return " ".join(text.split())
+def _plain(text: str) -> str:
+    """Return letters and digits alone: a prompt writes otherwise what looks like a mark or a tag, and cuts what is very long."""
+    return "".join(re.findall(r"\w+", text.casefold()))[:_COMPARED]
 
 
 def _marked(text: str) -> Iterator[tuple[str, str]]:
@@ -198,10 +205,10 @@ def _marked(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _value(section: str, item: str) -> str:
-    """Return what was noted, without the words around it."""
-    text = item.removeprefix("- ")
+    """Return what was noted, without the words around it, and without its speaker or its day."""
+    text = re.sub(r" \([^()]*\)$", "", item.removeprefix("- "))
     if section == "facts":
-        return re.sub(r" \([^()]*\)$", "", text.partition(": ")[2])
+        return text.partition(": ")[2]
     return next((text.removeprefix(words) for words in _AROUND if text.startswith(words)), text)
 
 
@@ -216,12 +223,14 @@ WAYS = {
 
 
 async def rows(column: Column, *, paths: Sequence[str]) -> AsyncIterator[str]:
-    """Yield a line for each chat and way; each in a room of its own database."""
+    """Yield a line for each chat and way, each in a room of its own."""
+    clock = Clock()
     for path in paths:
         lines = load(Path(path).read_bytes())
         for name, how in WAYS.items():
-            async with opened(column) as core:
-                yield f"{Path(path).stem} | {name} | {(await Chat(core, lines, **how).run()).line()}"
+            async with opened(column, clock=clock) as core:
+                figures = await Chat(core, lines, room=f"{Path(path).stem}, {name}", **how).run()
+                yield f"{Path(path).stem} | {name} | {figures.line()}"
 
 
 if __name__ == "__main__":
