@@ -297,10 +297,10 @@ async def _talk(world: Stage) -> None:
         await world.hook().say("…", conversation="meanwhile")
 
 
-async def test_reading_changes_nothing(tmp_path: Path, postgres_url: str) -> None:
+async def test_reading_changes_nothing(tmp_path: Path, bare_postgres_url: str) -> None:
     """Reading verbs make no database, migrate none and write none: they say that there is nothing to read."""
     body = "agents: {default: {kind: demo}}\nchannels: {page: {kind: console}}"
-    for storage in (f"sqlite:///{tmp_path / 'none.db'}", postgres_url):
+    for storage in (f"sqlite:///{tmp_path / 'none.db'}", bare_postgres_url):
         config = write_config(tmp_path, body, storage=storage)
         for reading in (("db", "status"), ("replay", "1")):
             code, _, err = await verb(*reading, "--config", config)
