@@ -76,10 +76,8 @@ async def test_b45_a_correction_replaces(world: Stage, channel: str, order: str,
     )
 
 
-@pytest.mark.parametrize(
-    ("said", "fact"), [("My order number is 8821.", "- order 8821"), ("我的订单号是8821", "- 订单 8821")]
-)
-async def test_b10_a_fact_outlives_the_message_that_held_it(world: Stage, said: str, fact: str) -> None:
+@pytest.mark.parametrize("said", ["My order number is 8821.", "我的订单号是8821"])
+async def test_b10_a_fact_outlives_the_message_that_held_it(world: Stage, said: str) -> None:
     """B05, B10, B11, B16, B17, B41: with a window of 20 messages, turn 1 is gone by turn 11; the fact stands in every prompt,
     below the same rules."""
     ann = Person(world, "twenty")
@@ -87,7 +85,7 @@ async def test_b10_a_fact_outlives_the_message_that_held_it(world: Stage, said: 
     prompts = [await ann.says(f"my question {number}") for number in range(2, 13)]
 
     assert [True] * 9 + [False] * 2 == [said in users(prompt) for prompt in prompts]
-    assert [fact] * 11 == [sections(prompt)["facts"] for prompt in prompts]
+    assert ["- order 8821"] * 11 == [sections(prompt)["facts"] for prompt in prompts]
     assert {"From this conversation; may be quoted; do not ask for it again"} == {
         labels(prompt)["facts"] for prompt in prompts
     }
