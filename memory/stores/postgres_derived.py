@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from memory.base import Fact, Ledger, Message, Owner, ProfileItem, Summary
-from memory.coverage import coverage
+from memory.coverage import Covering
 from memory.derived import LIMIT_TURNS, Covered, Due, Ended, Fragment, Learned, Material, Shown, live_ids, said_by
 from memory.forgetting import wordless
 from memory.ids import Ids
@@ -23,9 +23,8 @@ from memory.stores.rows import readable
 _FACTS = msgspec.json.Decoder(tuple[Fact, ...])
 _ITEMS = msgspec.json.Decoder(tuple[ProfileItem, ...])
 _SUMMARIES = msgspec.json.Decoder(tuple[Summary, ...])
-_SUMMARY = msgspec.json.Decoder(Summary)
+_COVERING = msgspec.json.Decoder(Covering)
 _ENDED = msgspec.json.Decoder(tuple[Ended, ...])
-_TOLD = msgspec.json.Decoder(list[tuple[int, int]])
 
 _encode = msgspec.json.Encoder().encode
 
@@ -164,12 +163,16 @@ class PostgresDerived:
             await add_fragment(transaction, fragment, where | {"person_id": person_id, "namespace": item.namespace})
 
     async def covered(self, scope_id: int, session_id: str) -> Covered:
-        ((summary, before, told, turns, tokens),) = await self._database.fetch(
+        ((row, turns, tokens),) = await self._database.fetch(
             sql.COVERED, {"scope_id": scope_id, "session_id": session_id}
         )
-        newest = None if summary is None else _SUMMARY.decode(summary)
-        is_sound = newest is None or newest.digest == coverage(before or "", () if told is None else _TOLD.decode(told))
-        return Covered(summary=newest, sound=is_sound, turns=min(turns, LIMIT_TURNS), tokens=tokens)
+        newest = None if row is None else _COVERING.decode(row)
+        return Covered(
+            summary=None if newest is None else newest.summary,
+            sound=newest is None or newest.sound,
+            turns=min(turns, LIMIT_TURNS),
+            tokens=tokens,
+        )
 
     async def drop_summary(self, scope_id: int, id_: int) -> None:
         await self._database.fetch(sql.DROP_SUMMARY, {"scope_id": scope_id, "id": id_})

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from memory.base import Fact, ProfileItem, Summary
-from memory.coverage import MOST
 from memory.derived import ENDED_ROWS, LIMIT_TURNS
 from memory.stores.postgres_owner import OWNER
 from memory.stores.postgres_statement import statement
-from memory.stores.postgres_turn import MESSAGE
+from memory.stores.postgres_turn import COVERING, MESSAGE
 
 # --- the queue ---
 
@@ -150,23 +149,13 @@ FORGET_SOURCES = statement(f"""WITH touched AS (
 
 # --- summaries ---
 
-_THERE = """{m}.deleted_ms IS NULL
-  AND NOT EXISTS (SELECT FROM withheld w WHERE w.scope_id = {m}.scope_id AND w.id = {m}.id)"""
-COVERED = statement(f"""WITH newest AS (SELECT s.* FROM summaries s
-  WHERE s.scope_id = %(scope_id)s AND s.session_id = %(session_id)s ORDER BY s.id DESC LIMIT 1
-), earlier AS (SELECT s.digest, s.last_id FROM summaries s JOIN newest ON s.id < newest.id
-  WHERE s.scope_id = %(scope_id)s AND s.session_id = %(session_id)s ORDER BY s.id DESC LIMIT 1
-), told AS (SELECT m.id, m.version FROM newest JOIN messages m ON m.id <= newest.last_id
-  WHERE m.scope_id = %(scope_id)s AND m.session_id = %(session_id)s
-    AND m.id > {_AFTER.format("(SELECT last_id FROM earlier)")}
-    AND {_THERE.format(m="m")} AND EXISTS (SELECT FROM messages q WHERE q.scope_id = m.scope_id AND q.turn_id = m.turn_id
-      AND q.role = 'user' AND {_THERE.format(m="q")})
-  ORDER BY m.id LIMIT {MOST + 1})
-SELECT (SELECT to_json(newest) FROM newest), (SELECT digest FROM earlier),
-  (SELECT json_agg(json_build_array(told.id, told.version) ORDER BY told.id) FROM told),
-  count(DISTINCT m.turn_id), coalesce(sum(m.tokens), 0)::bigint FROM (
+COVERED = statement(f"""WITH here AS (SELECT %(scope_id)s::bigint AS scope_id, %(session_id)s::text AS session_id, coalesce((
+    SELECT e.first_id FROM sessions e WHERE e.id = %(session_id)s AND e.scope_id = %(scope_id)s), 0) AS first_id
+), newest AS (SELECT w.row FROM here, LATERAL ({COVERING}) w)
+SELECT (SELECT row FROM newest), count(DISTINCT m.turn_id), coalesce(sum(m.tokens), 0)::bigint FROM (
   SELECT turn_id, tokens FROM messages WHERE scope_id = %(scope_id)s AND session_id = %(session_id)s
-    AND id > {_AFTER.format("(SELECT last_id FROM newest)")} AND deleted_ms IS NULL ORDER BY id LIMIT {2 * LIMIT_TURNS}) m""")
+    AND id > {_AFTER.format("(SELECT (row #>> '{{0,last_id}}')::bigint FROM newest)")} AND deleted_ms IS NULL
+  ORDER BY id LIMIT {2 * LIMIT_TURNS}) m""")
 DROP_SUMMARY = statement("DELETE FROM summaries WHERE scope_id = %(scope_id)s AND id = %(id)s")
 STRETCH = statement(f"""SELECT json_agg(w.row ORDER BY w.id DESC) FROM (SELECT {MESSAGE} AS row, m.id FROM messages m
   WHERE m.scope_id = %(scope_id)s AND m.id > {_AFTER.format("%(after_id)s")} AND m.session_id = %(session_id)s

@@ -21,6 +21,7 @@ from memory.base import (
     SessionRule,
     Summary,
 )
+from memory.coverage import Covering
 from memory.ids import Ids
 from memory.stores.rows import decoded_user, storable, stored_message, title_of
 
@@ -31,7 +32,7 @@ _MESSAGES = msgspec.json.Decoder(tuple[Message, ...])
 _PARTS: dict[str, msgspec.json.Decoder[Any]] = {
     "window": _MESSAGES,
     "observed": msgspec.json.Decoder(tuple[Observed, ...]),
-    "summary": msgspec.json.Decoder(tuple[Summary, ...]),
+    "summary": msgspec.json.Decoder(tuple[Covering, ...]),
     "facts": msgspec.json.Decoder(tuple[Fact, ...]),
     "pinned": msgspec.json.Decoder(tuple[ProfileItem, ...]),
     "profile": msgspec.json.Decoder(tuple[ProfileItem, ...]),
@@ -165,7 +166,10 @@ def loaded(
             parts[name] = ()
             broken.append(name)
     window = parts.pop("window")
-    summary = parts.pop("summary")
+    covering: tuple[Covering, ...] = parts.pop("summary")
+    if not all(one.sound for one in covering):
+        covering = ()
+        broken.append("summary")
     handover = parts.pop("handover", ())
     corpus = parts.pop("corpus", ())
     unlearned = parts.pop("unlearned", ())
@@ -175,7 +179,7 @@ def loaded(
         appended=appended,
         window=window[-load.page :] if load.page else (),
         more=len(window) > load.page,
-        summary=summary[0] if summary else None,
+        summary=covering[0].summary if covering else None,
         handover=handover[0] if handover else None,
         corpus=corpus[0] if corpus else Corpus(),
         unlearned=unlearned[0] if unlearned else 0,

@@ -10,6 +10,7 @@ state; everything else sees the statement's own snapshot, in which a scope's ear
 from __future__ import annotations
 
 from memory.base import Message
+from memory.coverage import MOST
 from memory.derived import READ_FOR_A_HIT
 from memory.stores.postgres_owner import OWNER
 from memory.stores.postgres_statement import statement
@@ -39,14 +40,29 @@ def same_agent(fragments: str) -> str:
         OR EXISTS (SELECT FROM scopes s WHERE s.alias_of = {fragments}.scope_id AND s.agent = %(agent)s))"""
 
 
+_THERE = """{m}.deleted_ms IS NULL
+    AND NOT EXISTS (SELECT FROM withheld w WHERE w.scope_id = {m}.scope_id AND w.id = {m}.id)"""
+_NEWEST_SUMMARY = """FROM summaries s
+    WHERE s.scope_id = here.scope_id AND s.session_id = here.session_id ORDER BY s.id DESC LIMIT 1"""
+COVERING = f"""SELECT json_build_array(to_json(s), b.digest, (
+    SELECT coalesce(json_agg(json_build_array(m.id, m.version) ORDER BY m.id), '[]') FROM (SELECT m.id, m.version FROM messages m
+      WHERE m.scope_id = s.scope_id AND m.session_id = s.session_id AND m.id <= s.last_id
+      AND m.id > greatest(coalesce(b.last_id, 0), here.first_id - 1) AND {_THERE.format(m="m")}
+      AND EXISTS (SELECT FROM messages q WHERE q.scope_id = m.scope_id AND q.turn_id = m.turn_id
+        AND q.role = 'user' AND {_THERE.format(m="q")})
+      ORDER BY m.id LIMIT {MOST + 1}) m)) AS row
+  FROM (SELECT s.* {_NEWEST_SUMMARY}) s
+  LEFT JOIN LATERAL (SELECT e.digest, e.last_id FROM summaries e
+    WHERE e.scope_id = s.scope_id AND e.session_id = s.session_id AND e.id < s.id ORDER BY e.id DESC LIMIT 1) b ON true"""
+"""The newest summary of the session that stands in `here`, as a `memory.coverage.Covering`."""
+
 PARTS = {
     "window": f"""SELECT {MESSAGE} AS row FROM messages m
   WHERE m.scope_id = here.scope_id AND m.id BETWEEN here.first_id AND here.until_id AND m.session_id = here.session_id
   ORDER BY m.id DESC LIMIT %(page)s + 1""",
     "observed": """SELECT to_json(o) AS row FROM observed o
   WHERE o.scope_id = here.scope_id ORDER BY o.id DESC LIMIT %(observed)s""",
-    "summary": """SELECT to_json(s) AS row FROM summaries s
-  WHERE s.scope_id = here.scope_id AND s.session_id = here.session_id ORDER BY s.id DESC LIMIT 1""",
+    "summary": COVERING,
     "facts": """SELECT to_json(f) AS row FROM facts f
   WHERE f.scope_id = here.scope_id AND f.session_id = here.session_id AND f.person_id = %(person_id)s
   AND f.status = 'active' AND f.expires_ms > %(now_ms)s ORDER BY f.id""",
@@ -100,9 +116,11 @@ ALONE = {
         if name in PERSONAL
         else f"WITH {OWNER}, {_HERE} SELECT {_joined({name: select})} FROM me, here"
     )
-    for name, select in PARTS.items()
+    for name, select in (
+        PARTS | {"summary": f"SELECT json_build_array(to_json(s), NULL, NULL) AS row {_NEWEST_SUMMARY}"}
+    ).items()
 }
-"""One statement a part."""
+"""One statement a part; the summary's does without the messages, which it is what is left of where they can't be read."""
 
 # The session goes on: the turn stands in one already, or the active one has not expired and no other one was asked for.
 _CONTINUES = """(turn.session_id IS NOT NULL OR (s.session_id IS NOT NULL AND %(now_ms)s - s.session_last_ms < %(idle_ms)s

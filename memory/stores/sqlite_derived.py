@@ -8,12 +8,13 @@ from __future__ import annotations
 import sqlite3
 import struct
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Protocol, TypeVar
 
 import msgspec
 
 from memory.base import Corpus, Fact, Hit, Ledger, Load, Message, Owner, ProfileItem, Summary
-from memory.coverage import MOST, coverage
+from memory.coverage import MOST, Covering
 from memory.derived import (
     ENDED_ROWS,
     LIMIT_TURNS,
@@ -317,7 +318,8 @@ def _take_along(db: sqlite3.Connection, scope_id: int, id_: int) -> None:
 
 # --- summaries ---
 
-_NEWEST = f"SELECT {SUMMARIES.select} FROM summaries WHERE scope_id = ? AND session_id = ? ORDER BY id DESC LIMIT 2"
+_NEWEST = f"SELECT {SUMMARIES.select} FROM summaries WHERE scope_id = :scope AND session_id = :session ORDER BY id DESC LIMIT 2"
+_NEWEST_ID = "SELECT max(id) FROM summaries WHERE scope_id = ? AND session_id = ?"
 _THERE = (
     """{m}.deleted_ms IS NULL AND NOT EXISTS (SELECT 1 FROM withheld WHERE scope_id = {m}.scope_id AND id = {m}.id)"""
 )
@@ -337,24 +339,29 @@ _HOLDS = "SELECT 1 FROM learners WHERE scope_id = ? AND owner = ? AND until_ms >
 
 def covered(db: sqlite3.Connection, scope_id: int, session_id: str) -> Covered:
     """Do what `Derived.covered` promises."""
-    newest, earlier = _newest(db, scope_id, session_id)
-    of = {"scope": scope_id, "session": session_id, "after": newest.last_id if newest else 0}
+    newest = covering(db, scope_id, session_id)
+    of = {"scope": scope_id, "session": session_id, "after": newest.summary.last_id if newest else 0}
     turns, tokens = db.execute(_UNCOVERED, of).fetchone()
-    sound = newest is None or newest.digest == _coverage(db, newest, earlier)
-    return Covered(summary=newest, sound=sound, turns=min(turns, LIMIT_TURNS), tokens=tokens)
+    return Covered(
+        summary=None if newest is None else newest.summary,
+        sound=newest is None or newest.sound,
+        turns=min(turns, LIMIT_TURNS),
+        tokens=tokens,
+    )
 
 
-def _newest(db: sqlite3.Connection, scope_id: int, session_id: str) -> tuple[Summary | None, Summary | None]:
-    """Return the session's newest summary, and the one before it."""
-    newest, earlier, *_ = (*SUMMARIES.structs(db.execute(_NEWEST, (scope_id, session_id))), None, None)
-    return newest, earlier
-
-
-def _coverage(db: sqlite3.Connection, newest: Summary, earlier: Summary | None) -> str:
-    """Return the digest that the newest summary should have."""
-    of = {"scope": newest.scope_id, "session": newest.session_id}
+def covering(db: sqlite3.Connection, scope_id: int, session_id: str | None) -> Covering | None:
+    """Return the session's newest summary with what it is checked against; None: there is none."""
+    of = {"scope": scope_id, "session": session_id}
+    newest, *others = SUMMARIES.structs(db.execute(_NEWEST, of)) or (None,)
+    if newest is None:
+        return None
+    earlier = others[0] if others else None
     span = {"after": earlier.last_id if earlier else 0, "upto": newest.last_id}
-    return coverage(earlier.digest if earlier else "", db.execute(_TOLD, of | span))
+    told: tuple[tuple[int, int], ...] | None = None
+    with suppress(sqlite3.Error):
+        told = tuple(db.execute(_TOLD, of | span))
+    return Covering(newest, earlier.digest if earlier else None, told)
 
 
 def put_summary(
@@ -367,8 +374,8 @@ def put_summary(
     now_ms: int,
 ) -> bool:
     """Do what `Derived.put_summary` promises; the caller commits."""
-    newest, _ = _newest(db, summary.scope_id, summary.session_id)
-    if (newest and newest.id) != replaces or db.execute(_HOLDS, (summary.scope_id, owner, now_ms)).fetchone() is None:
+    (newest_id,) = db.execute(_NEWEST_ID, (summary.scope_id, summary.session_id)).fetchone()
+    if newest_id != replaces or db.execute(_HOLDS, (summary.scope_id, owner, now_ms)).fetchone() is None:
         return False
     if any(_is_another(db, summary.scope_id, id_, version) for id_, version in versions):
         return False

@@ -9,9 +9,8 @@ import sqlite3
 from collections.abc import Callable
 from typing import TypeVar
 
-import msgspec
-
 from memory.base import Corpus, Fact, Load, Loaded, Message, Observed, Owner, ProfileItem, Summary
+from memory.errors import UNREADABLE, StoreUnavailable
 from memory.stores import sqlite_derived
 from memory.stores.sqlite_append import Appended, Head, read_head
 from memory.stores.sqlite_rows import FACTS, MESSAGES, OBSERVED, PROFILE, SUMMARIES, read_messages, read_observed
@@ -32,9 +31,6 @@ _CARRIED = f"""SELECT {MESSAGES.select} FROM messages
 _HANDOVER = f"""SELECT {SUMMARIES.select} FROM summaries WHERE scope_id = :scope
   AND session_id = (SELECT s.id {_LAST_SESSION}) ORDER BY id DESC LIMIT 1"""
 _OBSERVED = f"SELECT {OBSERVED.select} FROM observed WHERE scope_id = ? ORDER BY id DESC LIMIT ?"
-_SUMMARY = (
-    f"""SELECT {SUMMARIES.select} FROM summaries WHERE scope_id = ? AND session_id = ? ORDER BY id DESC LIMIT 1"""
-)
 _FACTS = f"""SELECT {FACTS.select} FROM facts
   WHERE scope_id = ? AND session_id = ? AND person_id = ? AND status = 'active' AND expires_ms > ? ORDER BY id"""
 _PROFILE = f"""SELECT {PROFILE.select} FROM profile_items
@@ -59,7 +55,7 @@ def load(
     def part(name: str, empty: Part, read: Callable[[], Part]) -> Part:
         try:
             return read()
-        except (sqlite3.Error, msgspec.MsgspecError):  # the latter: a row is not what it should be
+        except (sqlite3.Error, *UNREADABLE):
             failed.append(name)
             return empty
 
@@ -129,8 +125,12 @@ def _observed(db: sqlite3.Connection, wish: Load) -> tuple[Observed, ...]:
 
 
 def _summary(db: sqlite3.Connection, owner: Owner, session_id: str | None) -> Summary | None:
-    found = SUMMARIES.structs(db.execute(_SUMMARY, (owner.scope_id, session_id)))
-    return found[0] if found else None
+    found = sqlite_derived.covering(db, owner.scope_id, session_id)
+    if found is None:
+        return None
+    if not found.sound:
+        raise StoreUnavailable("a summary does not cover what it says")
+    return found.summary
 
 
 def _facts(db: sqlite3.Connection, owner: Owner, session_id: str | None, *, now_ms: int) -> tuple[Fact, ...]:

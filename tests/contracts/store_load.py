@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memory.base import Store
+from memory.coverage import coverage
 from tests.contracts.columns import Column
 from tests.contracts.store import (
     HOUR,
@@ -110,14 +111,44 @@ class LoadContract:
         """History of summaries is kept (A44); a repeated write replaces itself."""
         scope = await opened(store)
         await talk(store, scope.id, 1)
+        old = summary(1, scope.id, text="old")
+        newest = summary(2, scope.id, text="newest 新", digest=coverage(old.digest, ()))
         await store.put_summary(summary(2, scope.id, text="new 新"))
-        await store.put_summary(summary(1, scope.id, text="old"))
+        await store.put_summary(old)
         await store.put_summary(summary(3, scope.id, session_id="s-other"))
-        await store.put_summary(summary(2, scope.id, text="newest 新"))
+        await store.put_summary(newest)
 
         loaded = await store.load(wish(scope.id))
 
-        assert summary(2, scope.id, text="newest 新") == loaded.summary
+        assert newest == loaded.summary
+
+    async def test_a_summary_that_does_not_cover_what_it_says_is_not_shown(self, column: Column, store: Store) -> None:
+        """Window and summary provably cover every message: what the newest one covers is looked at with every load, and one
+        that is not sound is told like any part that can't be read."""
+        scope = await opened(store)
+        (first,) = await put(store, scope.id, said("one", 1), turn_id=1)
+        (second,) = await put(store, scope.id, said("two 二", 2), turn_id=2)
+        sound = summary(1, scope.id, last_id=first.id, digest=coverage("", [(first.id, 1)]))
+        await store.put_summary(sound)
+        before = await store.load(wish(scope.id))
+        for made in (
+            summary(2, scope.id, last_id=second.id, digest=coverage(sound.digest, ())),  # the second was not told
+            summary(2, scope.id, last_id=second.id, digest=coverage("", [(second.id, 1)])),  # nothing before it
+            summary(2, scope.id, last_id=second.id, digest=coverage(sound.digest, [(second.id, 2)])),  # in other words
+        ):
+            await store.put_summary(made)
+            loaded = await store.load(wish(scope.id))
+            assert (None, ("summary",)) == (loaded.summary, loaded.failed)
+        await store.put_summary(
+            summary(2, scope.id, last_id=second.id, digest=coverage(sound.digest, [(second.id, 1)]))
+        )
+        after = await store.load(wish(scope.id))
+        await column.sql(f"UPDATE messages SET version = 2 WHERE id = {second.id}")  # past the store
+        changed = await store.load(wish(scope.id))
+
+        assert [1, 2] == [one.summary and one.summary.id for one in (before, after)]
+        assert () == before.failed == after.failed
+        assert (None, ("summary",)) == (changed.summary, changed.failed)
 
     async def test_facts_are_this_session_s_this_speaker_s_active_and_alive(self, store: Store) -> None:
         """Scope, session, speaker, status and TTL are all part of the query (B15, B50)."""

@@ -351,7 +351,7 @@ class TestSchema:
         loaded = await store.load(wish(scope.id, person_id=7))
 
         assert ((item(2, pinned=True),), (item(1),)) == (loaded.pinned, loaded.profile)
-        assert {"window", "observed", "summary", "facts", "unlearned"} == set(loaded.failed)
+        assert {"window", "observed", "summary", "facts", "unlearned", "hits"} == set(loaded.failed)
 
     async def test_status_tells_version_and_size(self, store: PostgresStore) -> None:
         """`db status` reads the schema's version and the number of rows."""
