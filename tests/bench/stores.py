@@ -17,7 +17,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol
 
-from memory.base import Fact, Load, NewMessage, Owner, ProfileItem, SessionRule, Store, Summary
+from memory.base import Fact, Load, NewMessage, Owner, ProfileItem, SessionRule, Summary
+from memory.coverage import coverage
+from memory.derived import FullStore
 from memory.ids import Ids
 from memory.key import ConversationKey, scope_of
 from memory.stores.sqlite import SqliteStore
@@ -31,6 +33,8 @@ OTHERS = 200
 USER = "Could you check whether order 8821 has been shipped, and when it arrives?"
 REPLY = "Order 8821 left the warehouse on Tuesday; the carrier expects to deliver it on Friday."
 PAGE = 20
+SUMMARISED = 24
+"""Messages that the newest summary covers: looked at with every load."""
 NOW = 1_790_000_000_000
 KEY = ConversationKey(user="u1", channel="web", room="r1", thread=None, chat_type="private", agent="helper")
 SESSION = SessionRule(fresh_id="s-" + "0" * 32, idle_ms=7_200_000)
@@ -81,7 +85,7 @@ Opener = Callable[[Path], AbstractAsyncContextManager[Subject]]
 class Stored:
     """Our store as a subject; `scope_id` is its conversation once it is filled."""
 
-    def __init__(self, store: Store, size: Callable[[], Awaitable[int | None]]) -> None:
+    def __init__(self, store: FullStore, size: Callable[[], Awaitable[int | None]]) -> None:
         self._store = store
         self._size = size
         self.scope_id = 0
@@ -99,15 +103,16 @@ class Stored:
             )
             await self._conversation(key, turns=10, batch=10)
         self._load = self._wish()
+        told = await self._store.derived.stretch(self.scope_id, SESSION.fresh_id, after_id=0, limit=SUMMARISED)
         await self._store.put_summary(
             Summary(
                 id=1,
                 scope_id=self.scope_id,
                 session_id=SESSION.fresh_id,
                 text=USER * 4,
-                first_id=1,
-                last_id=2,
-                digest="d",
+                first_id=told[0].id,
+                last_id=told[-1].id,
+                digest=coverage("", [(row.id, row.version) for row in told]),
                 tokens=80,
                 created_ms=NOW,
             )

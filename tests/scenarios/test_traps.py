@@ -12,6 +12,7 @@ import pytest
 import pytest_asyncio
 
 from memory.base import Fact, ProfileItem, Summary
+from memory.coverage import coverage
 from memory.ids import Ids, now_ms
 from memory.stores.sqlite import SqliteStore
 from tests.scenarios.conftest import HOOK
@@ -44,8 +45,8 @@ def scope_of(world: Stage, turn: dict[str, Any]) -> int:
 
 def summary(scope_id: int, turn: dict[str, Any], text: str) -> Summary:
     return Summary(
-        id=IDS.next(), scope_id=scope_id, session_id=turn["session"], text=text, first_id=1, last_id=2, digest="d",
-        tokens=9, created_ms=now_ms(),
+        id=IDS.next(), scope_id=scope_id, session_id=turn["session"], text=text, first_id=1, last_id=2,
+        digest=coverage("", ()), tokens=9, created_ms=now_ms(),
     )  # fmt: skip
 
 
@@ -135,8 +136,9 @@ async def test_f5_a_filler_that_answers_a_question_stays(
     last = await hook.say("What did I decide?", conversation=asked)
 
     assert ["order 8821 订单", yes, "What did I decide?"] == users(world.model.prompts[-1])
+    entries = (await world.explain(last))["entries"]
     assert ["low_value"] == [
-        entry["rule"] for entry in (await world.explain(last))["entries"] if entry["verdict"] == "out"
+        each["rule"] for each in entries if (each["verdict"], each["section"]) == ("out", "window")
     ]
 
 

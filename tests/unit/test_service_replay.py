@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from memory.base import Fact, Identity, ProfileItem, Quoted, Store, Summary
+from memory.coverage import coverage
 from memory.policy import Policy
 from memory.replay import Explanation, Replay
 from memory.turn import Incoming, Prepared
@@ -226,7 +227,7 @@ class TestMemorySections:
 async def _remember(store: Store, scope_id: int, session_id: str, person_id: int) -> None:
     of_session: dict[str, Any] = {"scope_id": scope_id, "session_id": session_id, "created_ms": NOW}
     await store.put_summary(
-        Summary(id=60, text="They talked.", first_id=1, last_id=2, digest="", tokens=3, **of_session)
+        Summary(id=60, text="They talked.", first_id=1, last_id=2, digest=coverage("", ()), tokens=3, **of_session)
     )
     await store.put_profile(
         [
