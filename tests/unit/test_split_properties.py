@@ -128,6 +128,8 @@ def graphemes(pieces: list[str]) -> list[str]:
 
 def leaves_open(piece: str) -> bool:
     """Whether a fence has no end: what is closed then has a line more."""
+    if "```" not in piece and "~~~" not in piece:
+        return False
     end = closed(piece)
     return end != piece and end.count("\n") > piece.rstrip("\n").count("\n")
 
