@@ -9,7 +9,7 @@ import sqlite3
 import struct
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -257,21 +257,25 @@ def drop_fragments(db: sqlite3.Connection, fragments: Iterable[tuple[int, int]])
     return dropped
 
 
-def hits(db: sqlite3.Connection, wish: Load) -> tuple[Hit, ...]:
-    """Return what shares terms with the question and may be shown in this place."""
-    owner = wish.owner
-    if owner.person_id is None or not wish.terms:
-        return ()
+def recalled_by(owner: Owner) -> dict[str, Any]:
+    """Return the parameters by which what an owner may recall in this place is told from everything else."""
     private = owner.chat_type == "private"
-    of = {
+    return {
         "person": owner.person_id,
         "namespace": owner.namespace,
         "here": owner.scope_id,
         "agent": owner.agent,
         "private": private,
         "private_too": private or owner.private_in_group,
-        "hits": wish.hits,
     }
+
+
+def hits(db: sqlite3.Connection, wish: Load) -> tuple[Hit, ...]:
+    """Return what shares terms with the question and may be shown in this place."""
+    owner = wish.owner
+    if owner.person_id is None or not wish.terms:
+        return ()
+    of = recalled_by(owner) | {"hits": wish.hits}
     found: dict[tuple[int, int], Hit] = {}
     for term in wish.terms:
         for scope_id, id_, session_id, position, length, times in db.execute(_HITS, of | {"term": term}):
@@ -418,19 +422,10 @@ def fragments(db: sqlite3.Connection, owner: Owner, wanted: Sequence[tuple[int, 
     """Do what `Derived.fragments` promises."""
     if owner.person_id is None:
         return ()
-    private = owner.chat_type == "private"
+    whose = recalled_by(owner)
     found: dict[tuple[int, int], Message] = {}
     for scope_id, id_ in wanted:
-        of = {
-            "scope": scope_id,
-            "id": id_,
-            "person": owner.person_id,
-            "namespace": owner.namespace,
-            "here": owner.scope_id,
-            "agent": owner.agent,
-            "private": private,
-            "private_too": private or owner.private_in_group,
-        }
+        of = whose | {"scope": scope_id, "id": id_}
         found |= {(row.scope_id, row.id): row for row in read_messages(db.execute(_NEAR, of))}
     return tuple(sorted(found.values(), key=lambda row: (row.created_ms, row.id)))
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from memory.base import Hit, Owner
 from memory.embedding import Embedded, Unembedded, VectorRow, VectorRows
-from memory.stores.sqlite_derived import SAME_AGENT, Transactions
+from memory.stores.sqlite_derived import SAME_AGENT, Transactions, recalled_by
 
 EVERYBODY = 0
 """The scope whose lease whoever embeds holds: there is no scope of that id."""
@@ -99,15 +99,7 @@ class SqliteVectors:
         return await self._read(work)
 
     async def placed(self, owner: Owner, keys: Sequence[tuple[int, int]]) -> tuple[Hit, ...]:
-        private = owner.chat_type == "private"
-        of = {
-            "person": owner.person_id,
-            "namespace": owner.namespace,
-            "here": owner.scope_id,
-            "agent": owner.agent,
-            "private": private,
-            "private_too": private or owner.private_in_group,
-        }
+        of = recalled_by(owner)
 
         def work(db: sqlite3.Connection) -> tuple[Hit, ...]:
             return tuple(
