@@ -24,6 +24,7 @@ from pathlib import Path
 import psycopg
 import redis
 
+from gateway.admin.postgres import PostgresDatabase
 from gateway.inbox.postgres import PostgresInbox
 from memory.ids import Ids
 from memory.stores.postgres import PostgresStore
@@ -129,6 +130,7 @@ async def _migrate(url: str) -> None:
     async with (
         PostgresStore(url, ids=Ids(1), pool_size=2, timeout_s=30),
         PostgresInbox(url, pool_size=2, timeout_s=30, lease_s=15, poll_s=1, accept_max=1),
+        PostgresDatabase(url, pool_size=2, timeout_s=30),
     ):
         pass
 
