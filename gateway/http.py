@@ -10,7 +10,7 @@ import asyncio
 import errno
 import logging
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -72,7 +72,8 @@ class HttpServer:
 
     `channel` returns the adapter that serves a name now, None if there is no such channel over HTTP; a reload puts the new
     one in the old one's place in one moment. It raises a `Problem` for a channel that does not run now. `console` returns the
-    adapter of the chat page, None if none is configured. `metrics` returns the Prometheus text.
+    adapter of the chat page, None if none is configured. `metrics` returns the Prometheus text. `admin` are the routes of
+    the admins' doors (`/api/v1`, `/admin`).
     """
 
     def __init__(
@@ -84,6 +85,7 @@ class HttpServer:
         console: Callable[[], HttpChannel | None],
         ready: Callable[[], Awaitable[Readiness]],
         metrics: Callable[[], Awaitable[bytes]],
+        admin: Sequence[web.AbstractRouteDef] = (),
     ) -> None:
         self._settings = settings
         self._intake = intake
@@ -91,6 +93,7 @@ class HttpServer:
         self._console = console
         self._ready = ready
         self._metrics = metrics
+        self._admin = admin
         self._trusted = networks(settings.trusted_proxies)
 
     @asynccontextmanager
@@ -145,6 +148,7 @@ class HttpServer:
                 web.get("/readyz", self._readiness),
                 web.get("/metrics", self._prometheus),
                 web.get("/openapi.json", _openapi),
+                *self._admin,
             ]
         )
         return app
