@@ -465,7 +465,7 @@ async def run(
             channel=lambda name: http_channel(live, name),
             console=lambda: console_of(live),
             ready=health.check,
-            metrics=lambda: rendered(metrics, queues),
+            metrics=lambda: rendered(metrics, queues, health),
         )
 
         eraser = Eraser(
@@ -489,6 +489,7 @@ async def run(
             if first or rules(changed) != rules(live.configuration):
                 await settle(changed, memory)  # before: what is said under the new names must find what goes on
             await live.apply(changed, intake=intake, tasks=tasks)
+            metrics.settings_applied(changed.revision, now_ms=now_ms())
             retention.rescheduled()
             if any(counts_by_ranks(made) for made in live.agents().values()):
                 await tokenizers.warm()
@@ -683,8 +684,9 @@ def counts_by_ranks(made: MadeAgent) -> bool:
     return needs_o200k(made.settings.tokenizer, made.model)
 
 
-async def rendered(metrics: Metrics, inbox: Inbox) -> bytes:
+async def rendered(metrics: Metrics, inbox: Inbox, health: Health) -> bytes:
     """Return the metrics' text with the queue's numbers of this moment (of the last one, if it can't be asked now)."""
+    metrics.sample_live(health.channels_up(), now_ms=now_ms())
     try:
         metrics.sample(await inbox.stats(), now_ms=now_ms())
     except StoreBusy:

@@ -65,6 +65,10 @@ class Health:
         stopping = {"gateway": "stopping"} if self.stopping else {}
         return Readiness(ready=ready, checks=checks | agents | channels | stopping, warnings=warnings, lag_s=lag_s)
 
+    def channels_up(self) -> dict[str, bool]:
+        """Return every channel's name and whether it runs and sees no problem. Asks nobody."""
+        return {part.removeprefix("channel "): state == "ok" for part, state in self._channels()[0].items()}
+
     def _channels(self) -> tuple[dict[str, str], dict[str, str]]:
         """Return how each channel is, and what it warns of."""
         states: dict[str, str] = {}

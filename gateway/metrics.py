@@ -1,9 +1,12 @@
 """What is counted and timed, for Prometheus. Own registry, no globals; labels are names from the settings or from the
-code (channel, agent, rule), never ids, so that their number is bounded."""
+code (channel, agent, rule), never ids, so that their number is bounded. `python -m gateway schema --write` writes their table."""
 
 from __future__ import annotations
 
 import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
 
 from prometheus_client import (
     CollectorRegistry,
@@ -20,64 +23,142 @@ from gateway.inbox.base import Stats
 
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0)
 
+ProbeOutcome = Literal["answered", "failed", "late"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """One metric as it is documented. `name` is what Prometheus stores, without a histogram's or summary's endings."""
+
+    name: str
+    kind: Literal["counter", "gauge", "histogram", "summary", "info"]
+    labels: tuple[str, ...]
+    told: str
+
 
 class Metrics:
     """The gateway's figures. All times are seconds since the message was accepted, unless a method says otherwise."""
 
     def __init__(self, *, version: str) -> None:
-        self.registry = registry = CollectorRegistry()
-        ProcessCollector(registry=registry)
-        build = Info("clew_build", "Version of this gateway.", registry=registry)
-        build.info({"version": version, "python": platform.python_version()})
+        self.registry = CollectorRegistry()
+        self.described: list[Described] = []
+        ProcessCollector(registry=self.registry)
+        self._info("clew_build", "Version of this gateway.", version=version, python=platform.python_version())
+        self._of_turns()
+        self._of_memory()
+        self._of_platforms()
+        self._of_the_moment()
+        self._of_admins()
 
-        of_turn = ["channel", "agent"]
-        self._first_token = Histogram(
-            "clew_first_token_seconds", "Accepted to the first text.", of_turn, buckets=SECONDS, registry=registry
+    def _of_turns(self) -> None:
+        self._first_token = self._histogram(
+            "clew_first_token_seconds", "Accepted to the first text.", "channel", "agent"
         )
-        self._replied = Histogram(
-            "clew_replied_seconds", "Accepted to the reply in the outbox.", of_turn, buckets=SECONDS, registry=registry
+        self._replied = self._histogram(
+            "clew_replied_seconds", "Accepted to the reply in the outbox.", "channel", "agent"
         )
-        self._delivered = Histogram(
-            "clew_delivered_seconds", "Accepted to the last receipt.", ["channel"], buckets=SECONDS, registry=registry
+        self._delivered = self._histogram("clew_delivered_seconds", "Accepted to the last receipt.", "channel")
+        self._turns = self._counter(
+            "clew_turns",
+            "Messages that came to their end: outcome answered, observed, ignored, applied, failed or dead, by which rule.",
+            "channel",
+            "agent",
+            "outcome",
+            "rule",
         )
-        self._turns = Counter(
-            "clew_turns", "Turns that ended.", ["channel", "agent", "outcome", "rule"], registry=registry
+        self._agent_errors = self._counter(
+            "clew_agent_errors", "Calls of an agent without a usable answer.", "agent", "code"
         )
-        self._agent_errors = Counter("clew_agent_errors", "Failed calls.", ["agent", "code"], registry=registry)
-        self._tokens = Counter("clew_tokens", "Tokens, as services report them.", ["agent", "kind"], registry=registry)
-        self._memory_failures = Counter(
-            "clew_memory_part_failures", "Parts of a prompt that could not be read.", ["part"], registry=registry
+        self._tokens = self._counter(
+            "clew_tokens",
+            "Tokens as services report them: kind prompt or completion, memory_prompt or memory_completion.",
+            "agent",
+            "kind",
         )
-        self._learning = Counter(
-            "clew_learning", "Work of memory after replies, by how it ended.", ["work", "outcome"], registry=registry
+        self._cost = self._counter("clew_cost", "Money spent, by the price table.", "agent", "currency")
+        self._quotas = self._counter(
+            "clew_quota_hits",
+            "Messages that met a quota: per person, room, channel or agent; unit messages, tokens or money; limit soft"
+            " (went on) or hard (refused).",
+            "channel",
+            "per",
+            "unit",
+            "limit",
         )
-        self._deleted = Counter(
-            "clew_retention_deleted", "Rows deleted because their time was over.", ["kind"], registry=registry
-        )
-        self._limited = Summary(
-            "clew_rate_limit_wait_seconds", "Waits that a service or platform asked for.", ["who"], registry=registry
-        )
-        self._waiting = Gauge("clew_inbox_waiting", "Events not started.", registry=registry)
-        self._running = Gauge("clew_inbox_running", "Events being answered.", registry=registry)
-        self._oldest = Gauge("clew_inbox_oldest_seconds", "Age of the oldest event not started.", registry=registry)
-        self._outbox_waiting = Gauge("clew_outbox_waiting", "Chunks not sent.", registry=registry)
-        self._outbox_oldest = Gauge(
-            "clew_outbox_oldest_seconds", "Age of the oldest chunk not sent.", registry=registry
-        )
-        self._dead = Gauge("clew_dead", "Events and chunks given up, waiting for an admin.", registry=registry)
-        self._shows = Counter(
-            "clew_shows", "Calls that show a reply while it is made, by how.", ["channel", "outcome"], registry=registry
-        )
-        self._starts = Counter(
-            "clew_channel_starts", "Starts of channels, by how they ended.", ["channel", "outcome"], registry=registry
-        )
-        self._sends = Counter("clew_sends", "Sends that ended, by how.", ["channel", "outcome"], registry=registry)
 
-        self._left_behind = Counter(
-            "clew_updates_left_behind",
-            "What platforms told that was given up, as storing it failed.",
-            ["channel"],
-            registry=registry,
+    def _of_memory(self) -> None:
+        self._memory_failures = self._counter(
+            "clew_memory_part_failures", "Parts of a prompt that could not be read.", "part"
+        )
+        self._learning = self._counter(
+            "clew_learning",
+            "Work of memory after replies: work turn, summary or vectors; outcome done, put_off, stale or failed.",
+            "work",
+            "outcome",
+        )
+        self._deleted = self._counter("clew_retention_deleted", "Rows deleted because their time was over.", "kind")
+
+    def _of_platforms(self) -> None:
+        self._limited = self._summary(
+            "clew_rate_limit_wait_seconds", "Waits that a service or platform asked for.", "who"
+        )
+        self._shows = self._counter(
+            "clew_shows",
+            "Calls that show a reply while it is made: shown, signed, dropped or failed.",
+            "channel",
+            "outcome",
+        )
+        self._starts = self._counter(
+            "clew_channel_starts", "Starts of channels: started or failed.", "channel", "outcome"
+        )
+        self._sends = self._counter(
+            "clew_sends",
+            "Sends: sent, unknown (nobody saw its end) or dead for good; retried, throttled, held and moved ones come again.",
+            "channel",
+            "outcome",
+        )
+        self._left_behind = self._counter(
+            "clew_updates_left_behind", "What platforms told that was given up, as storing it failed.", "channel"
+        )
+        self._probes = self._counter(
+            "clew_probes", "Messages of the gateway's own probe: answered, failed, or late.", "channel", "outcome"
+        )
+        self._probed = self._histogram(
+            "clew_probe_seconds", "Accepted to delivered, of the gateway's own probe.", "channel"
+        )
+
+    def _of_the_moment(self) -> None:
+        self._waiting = self._gauge("clew_inbox_waiting", "Messages not begun.")
+        self._running = self._gauge("clew_inbox_running", "Messages being answered.")
+        self._oldest = self._gauge("clew_inbox_oldest_seconds", "Age of the oldest message not begun; 0: none.")
+        self._unanswered = self._gauge(
+            "clew_unanswered_oldest_seconds", "Age of the oldest message without a reply in the outbox; 0: none."
+        )
+        self._outbox_waiting = self._gauge("clew_outbox_waiting", "Chunks not sent.")
+        self._outbox_oldest = self._gauge("clew_outbox_oldest_seconds", "Age of the oldest chunk not sent; 0: none.")
+        self._dead = self._gauge("clew_dead", "Messages given up, waiting for an admin.")
+        self._up = self._gauge("clew_channel_up", "1: the channel runs and sees no problem; 0: it does not.", "channel")
+        self._settings = self._gauge("clew_settings", "1, for the settings in force here, by revision.", "revision")
+        self._applied = self._gauge("clew_settings_age_seconds", "How long the settings in force have been so.")
+        self._applied_ms: int | None = None
+        self._takeovers = self._gauge(
+            "clew_takeovers",
+            "Conversations in which the bot is paused: waiting for an operator, or taken.",
+            "channel",
+            "state",
+        )
+
+    def _of_admins(self) -> None:
+        self._logins = self._counter(
+            "clew_admin_logins",
+            "Attempts of admins to sign in: admitted, refused or limited (asked to wait).",
+            "outcome",
+        )
+        self._audit_failures = self._counter(
+            "clew_audit_write_failures", "Acts of admins whose audit entry could not be written."
+        )
+        self._spans = self._counter(
+            "clew_spans", "Trace spans: exported, failed (refused or not taken) or dropped (too many).", "outcome"
         )
 
     def first_token(self, seconds: float, *, channel: str, agent: str) -> None:
@@ -107,6 +188,21 @@ class Metrics:
         """Count what extraction and summaries cost, apart from answers."""
         self._tokens.labels(agent, "memory_prompt").inc(prompt)
         self._tokens.labels(agent, "memory_completion").inc(completion)
+
+    def cost(self, amount: float, *, agent: str, currency: str) -> None:
+        """Count money, in units of the price table's currency (`USD`, `CNY`)."""
+        self._cost.labels(agent, currency).inc(amount)
+
+    def quota_met(
+        self,
+        *,
+        channel: str,
+        per: Literal["person", "room", "channel", "agent"],
+        unit: Literal["messages", "tokens", "money"],
+        limit: Literal["soft", "hard"],
+    ) -> None:
+        """Count a message that met a quota: a soft one lets it go on, a hard one refuses it."""
+        self._quotas.labels(channel, per, unit, limit).inc()
 
     def learning_ended(self, *, work: str, outcome: str) -> None:
         """Count work after a reply: `turn`, `summary` or `vectors` (a batch of them); done, put_off (comes again), stale (comes
@@ -140,11 +236,49 @@ class Metrics:
         """Count what a platform told and was given up, as storing it failed again and again; the log says why."""
         self._left_behind.labels(channel).inc()
 
+    def probe_ended(self, *, channel: str, outcome: ProbeOutcome, seconds: float) -> None:
+        """Count a probe of the whole way, and time it (accepted to delivered) if it was answered."""
+        self._probes.labels(channel, outcome).inc()
+        if outcome == "answered":
+            self._probed.labels(channel).observe(seconds)
+
+    def login(self, outcome: Literal["admitted", "refused", "limited"]) -> None:
+        """Count an admin's attempt to sign in, by whatever way; `limited`: there were too many, nothing was looked at."""
+        self._logins.labels(outcome).inc()
+
+    def audit_failed(self) -> None:
+        """Count an act whose audit entry could not be written."""
+        self._audit_failures.inc()
+
+    def spans_ended(self, outcome: Literal["exported", "failed", "dropped"], count: int) -> None:
+        """Count trace spans by what became of them. From any thread."""
+        self._spans.labels(outcome).inc(count)
+
+    def settings_applied(self, revision: str, *, now_ms: int) -> None:
+        """These settings are in force from now on."""
+        self._settings.clear()
+        self._settings.labels(revision).set(1)
+        self._applied_ms = now_ms
+
+    def takeovers(self, counts: Mapping[tuple[str, Literal["waiting", "taken"]], int]) -> None:
+        """Take over how many conversations are paused, by (channel, state); what is not named is none."""
+        self._takeovers.clear()
+        for (channel, state), count in counts.items():
+            self._takeovers.labels(channel, state).set(count)
+
+    def sample_live(self, up: Mapping[str, bool], *, now_ms: int) -> None:
+        """Take over which channels there are and which of them work, and how old the settings are, before all is rendered."""
+        self._applied.set(_age_s(self._applied_ms, now_ms))
+        self._up.clear()
+        for channel, works in up.items():
+            self._up.labels(channel).set(works)
+
     def sample(self, stats: Stats, *, now_ms: int) -> None:
         """Take over the queue's numbers, before they are rendered. An age is 0 when nothing waits."""
         self._waiting.set(stats.waiting)
         self._running.set(stats.running)
         self._oldest.set(_age_s(stats.oldest_waiting_ms, now_ms))
+        self._unanswered.set(_age_s(stats.oldest_unanswered_ms, now_ms))
         self._outbox_waiting.set(stats.outbox_waiting)
         self._outbox_oldest.set(_age_s(stats.outbox_oldest_ms, now_ms))
         self._dead.set(stats.dead)
@@ -152,6 +286,26 @@ class Metrics:
     def render(self) -> bytes:
         """Return everything in Prometheus' text format (`prometheus_client.CONTENT_TYPE_LATEST`)."""
         return generate_latest(self.registry)
+
+    def _counter(self, name: str, told: str, *labels: str) -> Counter:
+        self.described.append(Described(name=f"{name}_total", kind="counter", labels=labels, told=told))
+        return Counter(name, told, labels, registry=self.registry)
+
+    def _gauge(self, name: str, told: str, *labels: str) -> Gauge:
+        self.described.append(Described(name=name, kind="gauge", labels=labels, told=told))
+        return Gauge(name, told, labels, registry=self.registry)
+
+    def _histogram(self, name: str, told: str, *labels: str) -> Histogram:
+        self.described.append(Described(name=name, kind="histogram", labels=labels, told=told))
+        return Histogram(name, told, labels, buckets=SECONDS, registry=self.registry)
+
+    def _summary(self, name: str, told: str, *labels: str) -> Summary:
+        self.described.append(Described(name=name, kind="summary", labels=labels, told=told))
+        return Summary(name, told, labels, registry=self.registry)
+
+    def _info(self, name: str, told: str, **labels: str) -> None:
+        self.described.append(Described(name=f"{name}_info", kind="info", labels=tuple(labels), told=told))
+        Info(name, told, registry=self.registry).info(labels)
 
 
 def _age_s(since_ms: int | None, now_ms: int) -> float:

@@ -192,6 +192,7 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True):
     outbox_waiting: int
     outbox_oldest_ms: int | None
     dead: int
+    oldest_unanswered_ms: int | None = None  # as `oldest_waiting_ms`, of those begun too: no reply stands in the outbox
 
 
 class Inbox(Protocol):

@@ -246,11 +246,11 @@ async def stats(db: Connection) -> Stats:
         f"""
         SELECT e.*, c.*, (SELECT count(*) FROM inbox_events WHERE state = 'dead') FROM (
           SELECT count(*) FILTER (WHERE state = 'accepted'), count(*) FILTER (WHERE state = 'running'),
-            min(accepted_ms) FILTER (WHERE state = 'accepted')
+            min(accepted_ms) FILTER (WHERE state = 'accepted'), min(accepted_ms)
           FROM inbox_events WHERE {WAITING} AND kind = 'message') AS e,
           (SELECT count(*), min(put_ms) FROM outbox_chunks WHERE {LIVE}) AS c"""
     )
-    ((waiting_, running, oldest, live, outbox_oldest, dead),) = await cursor.fetchall()
+    ((waiting_, running, oldest, unanswered, live, outbox_oldest, dead),) = await cursor.fetchall()
     return Stats(
         waiting=waiting_,
         running=running,
@@ -258,6 +258,7 @@ async def stats(db: Connection) -> Stats:
         outbox_waiting=live,
         outbox_oldest_ms=outbox_oldest,
         dead=dead,
+        oldest_unanswered_ms=unanswered,
     )
 
 

@@ -161,9 +161,10 @@ def take_controls(db: sqlite3.Connection, *, owner: int) -> list[Event]:
 
 def stats(db: sqlite3.Connection) -> Stats:
     """Count what waits; reads only indexes as large as that."""
-    waiting_, running, oldest = db.execute(
+    waiting_, running, oldest, unanswered = db.execute(
         "SELECT count(*) FILTER (WHERE state = 'accepted'), count(*) FILTER (WHERE state = 'running'),"
-        f" min(accepted_ms) FILTER (WHERE state = 'accepted') FROM inbox_events WHERE {WAITING} AND kind = 'message'"
+        " min(accepted_ms) FILTER (WHERE state = 'accepted'), min(accepted_ms)"
+        f" FROM inbox_events WHERE {WAITING} AND kind = 'message'"
     ).fetchone()
     live, outbox_oldest = db.execute(f"SELECT count(*), min(put_ms) FROM outbox_chunks WHERE {LIVE}").fetchone()
     (dead,) = db.execute("SELECT count(*) FROM inbox_events WHERE state = 'dead'").fetchone()
@@ -174,6 +175,7 @@ def stats(db: sqlite3.Connection) -> Stats:
         outbox_waiting=live,
         outbox_oldest_ms=outbox_oldest,
         dead=dead,
+        oldest_unanswered_ms=unanswered,
     )
 
 

@@ -217,8 +217,25 @@ class OutboxContract:
         assert {f"room{n}": [f"{n}a", f"{n}b", f"{n}c"] for n in range(rooms)} == texts
         assert 0 == (await queues.stats()).outbox_waiting
 
+    async def test_what_is_begun_stays_unanswered(self, queues: Queues) -> None:
+        """A message counts as unanswered until its reply stands in the outbox, begun or not: one whose agent takes half an hour
+        is no longer among those that wait (NousResearch/hermes-agent#22899)."""
+        assert None is (await queues.stats()).oldest_unanswered_ms
+        begun = await accept(queues, now_ms=NOW_MS)
+        claim = await claim_one(queues)
+        await queues.start([begun.id], turn_id=begun.id, lane="lane", fence=claim.fence)
+        later = await accept(queues, now_ms=NOW_MS + 5)
+
+        stats = await queues.stats()
+        assert (NOW_MS + 5, NOW_MS) == (stats.oldest_waiting_ms, stats.oldest_unanswered_ms)
+        await reply(queues, claim, [begun], chunks=("one",))
+        assert NOW_MS + 5 == (await queues.stats()).oldest_unanswered_ms
+        await reply(queues, claim, [later], chunks=("two",))
+        assert None is (await queues.stats()).oldest_unanswered_ms
+
     async def test_stats_tell_what_waits(self, queues: Queues) -> None:
-        """Waiting, running and undelivered are counted, with the age of the oldest (openclaw/openclaw#21722)."""
+        """Waiting, running and undelivered are counted, with the age of the oldest: of those that wait, and of all that have
+        no reply yet (openclaw/openclaw#21722, NousResearch/hermes-agent#22899)."""
         empty = await queues.stats()
         assert (0, 0, None, 0, None, 0) == (
             empty.waiting,

@@ -69,10 +69,19 @@ def test_counts(metrics: Metrics) -> None:
 def test_the_queue(metrics: Metrics) -> None:
     """The queue's numbers are those of the last sample; ages are in seconds, 0 when nothing waits, never below."""
     metrics.sample(
-        Stats(waiting=3, running=2, oldest_waiting_ms=1_000, outbox_waiting=4, outbox_oldest_ms=9_000, dead=1),
+        Stats(
+            waiting=3,
+            running=2,
+            oldest_waiting_ms=1_000,
+            outbox_waiting=4,
+            outbox_oldest_ms=9_000,
+            dead=1,
+            oldest_unanswered_ms=500,
+        ),
         now_ms=3_500,
     )
     seen = samples(metrics)
+    assert 3.0 == seen["clew_unanswered_oldest_seconds",]
     assert (3, 2, 2.5) == (seen["clew_inbox_waiting",], seen["clew_inbox_running",], seen["clew_inbox_oldest_seconds",])
     assert (4, 0.0, 1) == (seen["clew_outbox_waiting",], seen["clew_outbox_oldest_seconds",], seen["clew_dead",])
 
@@ -81,6 +90,43 @@ def test_the_queue(metrics: Metrics) -> None:
         now_ms=3_500,
     )
     assert 0.0 == samples(metrics)["clew_inbox_oldest_seconds",]
+
+
+def test_what_admins_watch(metrics: Metrics) -> None:
+    """Money, quotas, take-overs, sign-ins, audit entries, spans and probes are counted apart."""
+    metrics.cost(0.25, agent="a", currency="USD")
+    metrics.quota_met(channel="acme", per="person", unit="tokens", limit="hard")
+    metrics.login("refused")
+    metrics.audit_failed()
+    metrics.spans_ended("dropped", 3)
+    metrics.probe_ended(channel="acme", outcome="answered", seconds=0.5)
+    metrics.probe_ended(channel="acme", outcome="late", seconds=30.0)
+    metrics.takeovers({("acme", "waiting"): 2, ("other", "taken"): 1})
+    metrics.takeovers({("acme", "taken"): 2})
+
+    seen = samples(metrics)
+    assert 0.25 == seen["clew_cost_total", "a", "USD"]
+    assert 1 == seen["clew_quota_hits_total", "acme", "hard", "person", "tokens"]
+    assert 1 == seen["clew_admin_logins_total", "refused"]
+    assert 1 == seen["clew_audit_write_failures_total",]
+    assert 3 == seen["clew_spans_total", "dropped"]
+    assert (1, 1) == (seen["clew_probes_total", "acme", "answered"], seen["clew_probes_total", "acme", "late"])
+    assert (1, 0.5) == (seen["clew_probe_seconds_count", "acme"], seen["clew_probe_seconds_sum", "acme"])
+    assert {("clew_takeovers", "acme", "taken"): 2} == {key: n for key, n in seen.items() if key[0] == "clew_takeovers"}
+
+
+def test_what_runs_now(metrics: Metrics) -> None:
+    """Channels that are gone, and settings of before, leave no figure behind; settings grow older."""
+    metrics.sample_live({"acme": True, "removed": False}, now_ms=1_000)
+    assert 0.0 == samples(metrics)["clew_settings_age_seconds",]
+    metrics.settings_applied("r1", now_ms=1_000)
+    metrics.settings_applied("r2", now_ms=4_000)
+    metrics.sample_live({"acme": False}, now_ms=10_000)
+
+    seen = samples(metrics)
+    assert [("clew_channel_up", "acme")] == [key for key in seen if key[0] == "clew_channel_up"]
+    assert (0, 6.0) == (seen["clew_channel_up", "acme"], seen["clew_settings_age_seconds",])
+    assert [("clew_settings", "r2")] == [key for key in seen if key[0] == "clew_settings"]
 
 
 def test_build_and_process(metrics: Metrics) -> None:
