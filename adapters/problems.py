@@ -20,7 +20,7 @@ class Problem(AdapterFault):
     """An answer that says what is wrong and what to do.
 
     `code` is for programs and stays; `detail` is for people and may change; `field` names the offending field of the
-    body, as a path (`message.text`); `headers` go out with the response.
+    body, as a path (`message.text`); `headers` go out with the response, `more` are further members of the document.
     """
 
     def __init__(
@@ -31,6 +31,7 @@ class Problem(AdapterFault):
         *,
         field: str | None = None,
         headers: Mapping[str, str] | None = None,
+        more: Mapping[str, object] | None = None,
     ) -> None:
         super().__init__(detail)
         self.status = status
@@ -38,10 +39,11 @@ class Problem(AdapterFault):
         self.detail = detail
         self.field = field
         self.headers = dict(headers or {})
+        self.more = dict(more or {})
 
     def body(self) -> bytes:
         """Return the JSON document. `type` is `about:blank`, so `title` is the status's own phrase (RFC 9457, 4.2.1)."""
-        members: dict[str, str | int] = {
+        members: dict[str, object] = {
             "type": "about:blank",
             "title": HTTPStatus(self.status).phrase,
             "status": self.status,
@@ -52,7 +54,7 @@ class Problem(AdapterFault):
         }
         if self.field is not None:
             members["field"] = self.field
-        return msgspec.json.encode(members)
+        return msgspec.json.encode(members | self.more)
 
 
 def as_problem(fault: AdapterFault) -> Problem:

@@ -58,6 +58,14 @@ def parser() -> argparse.ArgumentParser:
     people = verb("people", "persons: list, show, export or erase PERSON", as_json=True)
     people.add_argument("act", choices=("list", "show", "export", "erase"))
     people.add_argument("person", nargs="?", metavar="PERSON", help="a number, or an account: KIND:TENANT:ACCOUNT")
+    admin = verb("admin", "what an admin can do: PART.VERB FIELD=VALUE …; without one, the list of them", as_json=True)
+    admin.add_argument("operation", nargs="?", metavar="PART.VERB")
+    admin.add_argument(
+        "fields", nargs="*", metavar="FIELD=VALUE", help="VALUE, @FILE for a file's text, - for what comes in"
+    )
+    admin.add_argument(
+        "--url", help="a running gateway, with its API token in CLEW_TOKEN (default: the one on this machine)"
+    )
     db = verb("db", "the database: status, migrate, backup FILE", as_json=True)
     db.add_argument("act", choices=("status", "migrate", "backup"))
     db.add_argument("file", nargs="?", type=Path)
@@ -139,6 +147,19 @@ def _people(args: argparse.Namespace) -> int:
     return asyncio.run(people(_load(args), args))
 
 
+def _admin(args: argparse.Namespace) -> int:
+    from gateway.admin.admin_cli import admin
+    from gateway.admin.door import open_door
+    from gateway.app import sqlite_path
+
+    async def run() -> int:
+        needs_door = args.operation is not None and not (args.url or os.environ.get("CLEW_URL"))
+        door = await open_door(sqlite_path(_load(args).settings.storage)) if needs_door else None
+        return await admin(args, door=door, environ=os.environ)
+
+    return asyncio.run(run())
+
+
 VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "serve": _serve,
     "check": _check,
@@ -149,6 +170,7 @@ VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "replay": _service("replay"),
     "chat": _service("chat"),
     "people": _people,
+    "admin": _admin,
     "db": _service("db"),
 }
 

@@ -1,5 +1,5 @@
 """The door by which the command line reaches the gateway that runs on the same SQLite file: one process writes to it, so what
-others want written is asked of that one.
+others want written is asked of that one. Behind it are a person's end, and the whole of the admins' REST door.
 
 It listens on this machine only, on a port of its own; a file beside the database, readable by its owner alone, tells where
 and with which token. Whoever may write the database may come in. On PostgreSQL there is none: there anybody may write.
@@ -12,7 +12,7 @@ import json
 import logging
 import os
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from hmac import compare_digest
 from pathlib import Path
@@ -21,13 +21,18 @@ import aiohttp
 import msgspec
 from aiohttp import web
 
+from adapters.errors import AdapterFault
+from adapters.problems import CONTENT_TYPE, as_problem
+from adapters.sse import CLOSING
 from gateway.admin.people import Receipt
+from gateway.admin.rights import Actor, local
 from gateway.errors import StoreBusy
 from memory.base import Identity
 from memory.errors import StoreUnavailable
 
 logger = logging.getLogger(__name__)
 
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Erase = Callable[[int | Identity], Awaitable[Receipt | None]]
 
 _UNKNOWN, _BUSY = 404, 503
@@ -38,14 +43,17 @@ def _note(path: Path) -> Path:
 
 
 @asynccontextmanager
-async def door(path: Path | None, erase: Erase) -> AsyncIterator[None]:
-    """Keep the door of the database at `path` open; None: it has none. Where it can't be made, that is logged and all else
-    goes on."""
+async def door(
+    path: Path | None, erase: Erase, routes: Sequence[web.AbstractRouteDef] = (), *, stop_s: float = 5
+) -> AsyncIterator[None]:
+    """Keep the door of the database at `path` open; None: it has none. `routes` are the admins' (`api.routes`), for whoever comes
+    in. Where it can't be made, that is logged and all else goes on."""
     if path is None:
         yield
         return
     token = secrets.token_urlsafe(32)
-    runner = web.AppRunner(_application(erase, token), access_log=None, handle_signals=False)
+    app = _application(erase, token, routes)
+    runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=stop_s)
     await runner.setup()
     try:
         try:
@@ -56,6 +64,7 @@ async def door(path: Path | None, erase: Erase) -> AsyncIterator[None]:
         yield
     finally:
         _note(path).unlink(missing_ok=True)
+        app[CLOSING].set()
         await runner.cleanup()
 
 
@@ -65,10 +74,19 @@ def _write(note: Path, told: dict[str, str]) -> None:
         json.dump(told, file)
 
 
-def _application(erase: Erase, token: str) -> web.Application:
-    async def erased(request: web.Request) -> web.Response:
+def _application(erase: Erase, token: str, routes: Sequence[web.AbstractRouteDef]) -> web.Application:
+    @web.middleware
+    async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
         if not compare_digest(request.headers.get("Authorization", "").encode(), f"Bearer {token}".encode()):
             return web.Response(status=401)
+        try:
+            return await handler(request)
+        except AdapterFault as fault:
+            problem = as_problem(fault)
+            headers = {"Content-Type": CONTENT_TYPE} | problem.headers
+            return web.Response(status=problem.status, headers=headers, body=problem.body())
+
+    async def erased(request: web.Request) -> web.Response:
         number = request.match_info.get("person")
         try:
             receipt = await erase(
@@ -79,10 +97,28 @@ def _application(erase: Erase, token: str) -> web.Application:
             return web.Response(status=_BUSY, text=str(fault))
         return web.Response(status=_UNKNOWN) if receipt is None else web.Response(body=msgspec.json.encode(receipt))
 
-    app = web.Application()
+    app = web.Application(middlewares=[guarded])
+    app[CLOSING] = asyncio.Event()
     app.router.add_post(r"/people/{person:\d{1,18}}/erase", erased)
     app.router.add_post("/accounts/erase", erased)
+    app.router.add_routes(routes)
     return app
+
+
+async def local_actor(_request: web.Request) -> Actor:
+    """Say who comes in by the door: whoever may write the database's file owns it."""
+    return local()
+
+
+async def open_door(path: Path | None) -> tuple[str, str] | None:
+    """Return the (URL, token) of the gateway that runs on the database at `path`; None: none does, or there is no door."""
+    if path is None:
+        return None
+    try:
+        told = json.loads(await asyncio.to_thread(_note(path).read_text, "utf-8"))
+        return told["url"], told["token"]
+    except (OSError, ValueError, KeyError):
+        return None
 
 
 async def ask(path: Path, who: int | Identity) -> Receipt | None:

@@ -1,0 +1,8 @@
+"""All operations, for who needs no running gateway to know them: the command line, and the proofs."""
+
+from __future__ import annotations
+
+from gateway.admin.operations import Operation
+
+OPERATIONS: tuple[Operation, ...] = ()
+"""One line for each module of `gateway/admin/acts`."""
