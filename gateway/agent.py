@@ -36,6 +36,10 @@ class ToolUse(msgspec.Struct, frozen=True):
     step: Step
 
 
+class Retry(msgspec.Struct, frozen=True):
+    """The agent asks its service again, as nothing was shown yet; for the record only."""
+
+
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens as the model's service reports them."""
 
@@ -53,13 +57,13 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
     thinking_s: float | None = None
 
 
-AgentEvent = Delta | ToolUse | Done
+AgentEvent = Delta | ToolUse | Retry | Done
 
 
 class Agent(Protocol):
     """Answers one assembled context.
 
-    `answer` yields `Delta`s and `ToolUse`s, then one `Done`; a stream that ends otherwise raised a
+    `answer` yields `Delta`s, `ToolUse`s and `Retry`s, then one `Done`; a stream that ends otherwise raised a
     `gateway.errors.AgentFault`. `deadline` is in `asyncio` loop time; past it `AgentTimeout` is raised. Safe for many
     calls at once; cancelling the iteration closes the call. Retries that repeat no text are the agent's own.
     """

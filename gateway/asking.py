@@ -13,7 +13,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 
 from config.channels.base import RoomSettings
-from gateway.agent import Caller, Delta, Done, ToolUse
+from gateway.agent import Caller, Delta, Done, Retry, ToolUse
 from gateway.errors import AgentBroken, AgentFault, AgentTimeout, AgentUnavailable, ContextTooLong
 from gateway.hot.base import Streams
 from gateway.lanes import Running
@@ -23,7 +23,7 @@ from gateway.notices import notice
 from gateway.policy import policy_of
 from gateway.routing import Route, place_of
 from gateway.small_model import model_name
-from memory.base import Step
+from memory.base import Call, Step
 from memory.ids import now_ms
 from memory.policy import Policy
 from memory.service import Memory
@@ -43,6 +43,7 @@ class Draft:
     prepared: Prepared
     text: str = ""
     steps: list[Step] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
     done: Done | None = None
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -53,6 +54,7 @@ class Draft:
         return Reply(
             text=self.text,
             usage=usage,
+            calls=tuple(self.calls),
             steps=tuple(self.steps),
             thinking=done.thinking,
             thinking_s=done.thinking_s,
@@ -66,6 +68,33 @@ class Lent:
 
     made: MadeAgent
     policy: Policy
+
+
+@dataclass(slots=True)
+class _Timing:
+    """A call under way; times are the loop's."""
+
+    lent: Lent
+    began: float
+    first: float | None = None
+    retries: int = 0
+    code: str = ""
+    done: Done | None = None
+
+    def call(self, *, now: float) -> Call:
+        """Return the call as the ledger keeps it."""
+        usage = self.done.usage if self.done is not None else None
+        return Call(
+            agent=self.lent.policy.agent,
+            model=self.lent.made.model,
+            ms=round((now - self.began) * 1000),
+            first_ms=None if self.first is None else round((self.first - self.began) * 1000),
+            retries=self.retries,
+            finish=self.done.finish if self.done is not None else "",
+            code=self.code,
+            prompt=None if usage is None else usage.prompt,
+            completion=None if usage is None else usage.completion,
+        )
 
 
 class Asking:
@@ -143,14 +172,26 @@ class Asking:
             raise
 
     async def _stream(self, turn: Running, lent: Lent, draft: Draft, *, caller: Caller) -> None:
+        timing = _Timing(lent, began=asyncio.get_running_loop().time())
+        try:
+            await self._streamed(turn, lent, draft, timing, caller=caller)
+        except AgentFault as fault:
+            timing.code = fault.code
+            raise
+        finally:
+            draft.calls.append(timing.call(now=asyncio.get_running_loop().time()))
+
+    async def _streamed(self, turn: Running, lent: Lent, draft: Draft, timing: _Timing, *, caller: Caller) -> None:
         ids, name = [event.id for event in turn.events], lent.policy.agent
-        deadline = asyncio.get_running_loop().time() + lent.made.settings.timeout_s
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + lent.made.settings.timeout_s
         stream = lent.made.agent.answer(draft.prepared.context, caller=caller, deadline=deadline)
         async with aclosing(stream) as events:
             async for event in events:
                 match event:
                     case Delta(text):
                         if not draft.text:
+                            timing.first = loop.time()
                             waited = (now_ms() - turn.events[0].accepted_ms) / 1000
                             self._metrics.first_token(waited, channel=caller.channel, agent=name)
                         draft.text += text
@@ -158,8 +199,10 @@ class Asking:
                         self._streams.delta(ids, text)
                     case ToolUse(step):
                         draft.steps.append(step)
+                    case Retry():
+                        timing.retries += 1
                     case Done():
-                        draft.done = event
+                        draft.done = timing.done = event
         if not draft.text.strip():
             # Nothing that people could see: platforms refuse it, or show what stands for it.
             raise AgentBroken(f"agent {name!r} said nothing (finish {draft.done.finish if draft.done else 'none'!r})")

@@ -272,7 +272,7 @@ class Responder:
         """Store the answer as far as it came. None: to a message that is gone none was begun; the next look ends it."""
         session = draft.prepared.session_id
         if not draft.text:
-            await self._memory.record(draft.prepared, notes=("stopped before the first word",))
+            await self._memory.record(draft.prepared, notes=("stopped before the first word",), calls=draft.calls)
             if turn.reason == "withdrawn":
                 return None
             return failure("stopped", notice("stopped", head.language), session=session)
@@ -282,7 +282,7 @@ class Responder:
 
     async def _failed(self, turn: Running, head: Route, draft: Draft, fault: AgentFault) -> Outgoing:
         logger.error("agent failed", extra={"code": fault.code, "reason": str(fault)})
-        await self._memory.record(draft.prepared, notes=(f"{fault.code}: {fault}",))
+        await self._memory.record(draft.prepared, notes=(f"{fault.code}: {fault}",), calls=draft.calls)
         if draft.text:
             self._streams.reset([event.id for event in turn.events])
         text = notice(fault.code if fault.code in NOTICES else "agent_failed", head.language)

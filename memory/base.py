@@ -311,6 +311,21 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     unlearned: int = 0  # turns whose facts were not extracted yet: the window reaches back to them
 
 
+class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One time that an agent was asked, and what came of it. Neither `finish` nor `code`: it was cut short (stopped, or its
+    message is gone)."""
+
+    agent: str
+    model: str = ""  # "" where no model answers
+    ms: int  # from asking to the end, waits between tries included
+    first_ms: int | None = None  # until the first text; None: none came
+    retries: int = 0  # tries of the agent's own before the last one
+    finish: str = ""  # as the service told it
+    code: str = ""  # of the fault that ended it
+    prompt: int | None = None  # tokens as reported; None: not reported
+    completion: int | None = None
+
+
 class Ledger(msgspec.Struct, frozen=True, kw_only=True):
     """The record of one turn's prompt. Holds ids and numbers, never copied text: erasure stays complete, replay exact."""
 
@@ -332,6 +347,7 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
     learned: tuple[
         LedgerEntry, ...
     ] = ()  # after the reply: what was kept of the turn's messages and what was refused, and why
+    calls: tuple[Call, ...] = ()  # of agents, in their order: a fallback's and a shorter try's are further ones
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from memory.base import AgentChange, Ledger, Load, Loaded, Message, Owner, SessionRule
+from memory.base import AgentChange, Call, Ledger, Load, Loaded, Message, Owner, SessionRule
 from memory.choosing import UNKNOWN, Query, asked, chosen
 from memory.derived import FullStore
 from memory.errors import ScopeMoved, StoreUnavailable
@@ -202,18 +202,23 @@ class Memory:
             session=SessionRule(fresh_id=session_id(), idle_ms=turn.policy.idle_ms),
             now_ms=self._clock(),
             fence=fence,
-            ledger=closed(prepared.ledger, reply.usage, notes),
+            ledger=closed(prepared.ledger, reply.usage, notes, reply.calls),
         )
         self._due()
         self._calibrate(prepared, reply.usage.get("prompt", 0))
         return message
 
     async def record(
-        self, prepared: Prepared, *, usage: dict[str, int] | None = None, notes: Sequence[str] = ()
+        self,
+        prepared: Prepared,
+        *,
+        usage: dict[str, int] | None = None,
+        notes: Sequence[str] = (),
+        calls: Sequence[Call] = (),
     ) -> None:
         """Store the ledger of a turn that got no reply. Never raises for the store: the failure is logged."""
         try:
-            await self._store.save_ledger(closed(prepared.ledger, usage or {}, notes))
+            await self._store.save_ledger(closed(prepared.ledger, usage or {}, notes, calls))
             self._due()
         except StoreUnavailable:
             logger.exception("ledger not stored", extra={"turn": prepared.turn.turn_id})

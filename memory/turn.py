@@ -6,7 +6,20 @@ from collections.abc import Sequence
 
 import msgspec
 
-from memory.base import AgentChange, Context, Frame, Ledger, Load, Loaded, Message, NewMessage, Owner, Quoted, Step
+from memory.base import (
+    AgentChange,
+    Call,
+    Context,
+    Frame,
+    Ledger,
+    Load,
+    Loaded,
+    Message,
+    NewMessage,
+    Owner,
+    Quoted,
+    Step,
+)
 from memory.context import Inputs, assemble
 from memory.fillers import is_low_value
 from memory.key import ConversationKey, Scope
@@ -64,6 +77,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
     text: str
     usage: dict[str, int] = {}
+    calls: tuple[Call, ...] = ()
     steps: tuple[Step, ...] = ()
     thinking: str | None = None
     thinking_s: float | None = None
@@ -147,9 +161,9 @@ def again(prepared: Prepared, inputs: Inputs) -> Prepared:
     return msgspec.structs.replace(prepared, inputs=inputs, context=context, ledger=ledger)
 
 
-def closed(ledger: Ledger, usage: dict[str, int], notes: Sequence[str]) -> Ledger:
+def closed(ledger: Ledger, usage: dict[str, int], notes: Sequence[str], calls: Sequence[Call] = ()) -> Ledger:
     """Return the ledger with what came of the turn."""
-    return msgspec.structs.replace(ledger, usage=usage, notes=(*ledger.notes, *notes))
+    return msgspec.structs.replace(ledger, usage=usage, notes=(*ledger.notes, *notes), calls=tuple(calls))
 
 
 def inputs_of(turn: TurnRequest, owner: Owner, loaded: Loaded, *, now_ms: int, tokenizer: Tokenizer) -> Inputs:

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import aiohttp
 
 from config.settings import AgentSettings
-from gateway.agent import AgentEvent, Caller, Delta, Done
+from gateway.agent import AgentEvent, Caller, Delta, Done, Retry
 from gateway.agents.completion import Completion
 from gateway.agents.refusal import refusal, retry_after_s, words
 from gateway.agents.request import OFFICIAL_URL, body, first_dialect, other_dialect
@@ -106,6 +106,7 @@ class OpenAIAgent:
                     raise
                 await self._wait(fault, failed, deadline=deadline)
                 failed += 1
+                yield Retry()
             if done is not None:
                 if not shown:
                     raise _nothing_said(self._service, done.finish)
