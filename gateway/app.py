@@ -32,9 +32,13 @@ from config.problems import InvalidSettings
 from config.reload import watch
 from config.settings import AgentSettings, LearningSettings, MeaningSettings, Settings
 from gateway import logs
-from gateway.admin.door import door
+from gateway.admin.api import routes
+from gateway.admin.database import Database
+from gateway.admin.door import door, local_actor, nobody
 from gateway.admin.people import Eraser, Receipt
 from gateway.admin.service import Admin, Explaining
+from gateway.admin.sqlite import SqliteDatabase
+from gateway.admin.wiring import Parts, service
 from gateway.admitting import Admitting
 from gateway.agents.demo import DemoAgent
 from gateway.agents.openai import OpenAIAgent
@@ -98,6 +102,8 @@ MOVED_S = 60.0
 """Seconds between two looks for what another instance left of joining persons."""
 BROKEN_OFF_S = 600.0
 """The same of erasing somebody: long enough for what a command is just doing."""
+ADMIN_POOL = 4
+"""PostgreSQL connections for the admins' tables, at most; one is kept open."""
 
 
 class Queues(Inbox, Outbox, Erasable, Protocol):
@@ -110,6 +116,7 @@ class Storage:
 
     store: FullStore
     queues: Queues
+    admin: Database
     warning: str | None = None  # what guards the store less than it might
 
 
@@ -136,6 +143,7 @@ async def open_storage(settings: Settings, *, ids: Ids) -> AsyncIterator[Storage
     async with AsyncExitStack() as stack:
         store: FullStore
         queues: Queues
+        admin: Database
         warning = None
         if path is not None:
             make_folder(path.parent)
@@ -154,7 +162,11 @@ async def open_storage(settings: Settings, *, ids: Ids) -> AsyncIterator[Storage
                     accept_max=queue.accept_max,
                 )
             )
+            admin = await stack.enter_async_context(
+                SqliteDatabase(path, write_turn=write_turn, timeout_s=database.timeout_s)
+            )
         else:
+            from gateway.admin.postgres import PostgresDatabase
             from gateway.inbox.postgres import PostgresInbox  # only who uses a database pays for its driver
             from memory.stores.postgres import PostgresStore
 
@@ -172,13 +184,16 @@ async def open_storage(settings: Settings, *, ids: Ids) -> AsyncIterator[Storage
                     accept_max=queue.accept_max,
                 )
             )
+            admin = await stack.enter_async_context(
+                PostgresDatabase(settings.storage, pool_size=ADMIN_POOL, timeout_s=database.timeout_s)
+            )
         if settings.redis is not None:
             from memory.stores.redis import RedisCache
 
             store = await stack.enter_async_context(
                 RedisCache(store, settings.redis, ttl_s=database.cache_s, timeout_s=database.cache_timeout_s)
             )
-        yield Storage(store=store, queues=queues, warning=warning)
+        yield Storage(store=store, queues=queues, admin=admin, warning=warning)
 
 
 @asynccontextmanager
@@ -459,15 +474,6 @@ async def run(
         retention = Retention(
             inbox=queues, store=store, metrics=metrics, settings=lambda: live.configuration.settings.retention
         )
-        server = HttpServer(
-            settings=settings.server,
-            intake=intake,
-            channel=lambda name: http_channel(live, name),
-            console=lambda: console_of(live),
-            ready=health.check,
-            metrics=lambda: rendered(metrics, queues, health),
-        )
-
         eraser = Eraser(
             store=store,
             queues=queues,
@@ -477,6 +483,34 @@ async def run(
             forget=forgotten,
             clock=now_ms,
             within_s=queue.send_s,
+        )
+
+        acts = service(
+            Parts(
+                database=storage.admin,
+                store=store,
+                inbox=queues,
+                outbox=queues,
+                memory=memory,
+                people=people,
+                intake=intake,
+                live=live,
+                health=health,
+                metrics=metrics,
+                eraser=eraser,
+                ids=ids,
+                configuration=lambda: live.configuration,
+                clock=now_ms,
+            )
+        )
+        server = HttpServer(
+            settings=settings.server,
+            intake=intake,
+            channel=lambda name: http_channel(live, name),
+            console=lambda: console_of(live),
+            ready=health.check,
+            admin=routes(acts, nobody, version=VERSION),
+            metrics=lambda: rendered(metrics, queues, health),
         )
 
         async def put_in_place(changed: Configuration, tasks: asyncio.TaskGroup, *, first: bool = False) -> None:
@@ -515,7 +549,8 @@ async def run(
             ]
             answering = tasks.create_task(lanes.run(), name="lanes")
             sending = tasks.create_task(delivery.run(), name="delivery")
-            async with door(sqlite_path(settings.storage), eraser.erase), server.running() as port:
+            at_the_door = routes(acts, local_actor, version=VERSION)
+            async with door(sqlite_path(settings.storage), eraser.erase, at_the_door), server.running() as port:
                 announce(ready_line(settings, port=port, live=live))
                 if embedding is not None:  # it loads for a second
                     lasting.append(tasks.create_task(embedding.run(), name="vectors"))

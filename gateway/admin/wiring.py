@@ -1,0 +1,58 @@
+"""What the acts are made from, and the one service over all of them. The composition root fills `Parts`; here each part's acts
+take what they need of it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from config.loader import Configuration
+from gateway.admin.database import Database
+from gateway.admin.operations import Acting, AuditLog, AuditOutcome, Handlers, Service
+from gateway.admin.people import Eraser
+from gateway.health import Health
+from gateway.inbox.base import Inbox, Outbox
+from gateway.intake import Intake
+from gateway.live import Live
+from gateway.metrics import Metrics
+from gateway.people import People
+from memory.derived import FullStore
+from memory.ids import Ids
+from memory.service import Memory
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """The running gateway, as acts see it. `clock` gives milliseconds since 1970."""
+
+    database: Database
+    store: FullStore
+    inbox: Inbox
+    outbox: Outbox
+    memory: Memory
+    people: People
+    intake: Intake
+    live: Live
+    health: Health
+    metrics: Metrics
+    eraser: Eraser
+    ids: Ids
+    configuration: Callable[[], Configuration]
+    clock: Callable[[], int]
+
+
+class _LoggedAudit:
+    """Until the audit log stands: acts are told in the process's log."""
+
+    async def write(self, acting: Acting, *, outcome: AuditOutcome) -> None:
+        logger.info("act", extra={"operation": acting.operation.name, "actor": acting.actor.id, "outcome": outcome})
+
+
+def service(parts: Parts) -> Service:
+    """Return the service: one line for each module of `gateway/admin/acts`."""
+    audit: AuditLog = _LoggedAudit()
+    bound: tuple[Handlers, ...] = ()
+    return Service(*bound, audit=audit)
