@@ -15,7 +15,6 @@ CREATE TABLE admin_users (
   password text, -- argon2id; NULL: does not sign in by one
   issuer text,
   subject text, -- at the issuer
-  known_address text, -- whence they signed in last: others' guesses do not hold up who comes from there
   created_ms bigint NOT NULL,
   signed_in_ms bigint,
   removed_ms bigint,

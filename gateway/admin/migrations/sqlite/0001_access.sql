@@ -15,7 +15,6 @@ CREATE TABLE admin_users (
   password TEXT, -- argon2id; NULL: does not sign in by one
   issuer TEXT,
   subject TEXT, -- at the issuer
-  known_address TEXT, -- whence they signed in last: others' guesses do not hold up who comes from there
   created_ms INTEGER NOT NULL,
   signed_in_ms INTEGER,
   removed_ms INTEGER,
