@@ -49,6 +49,8 @@ def check(
         yield ("agents",), "names no agent", "write one, or remove `agents` for the built-in one"
     for root, room in _rooms(settings) if agents else ():
         yield from _agent_names(root, room, agents)
+    for root, room in _rooms(settings):
+        yield from _desk(root, room, settings)
     for place in places(settings):
         yield from _place(layers(settings, place), agents, written)
     yield from _place(base_layers(settings), (), written)
@@ -148,6 +150,20 @@ def _agent_names(root: Path, room: RoomSettings, agents: Collection[str]) -> Ite
         if name is not None and name not in agents:
             near = nearest(name, agents)
             yield path, "is no configured agent", f"did you mean {near}?" if near else f"use {' or '.join(agents)}"
+
+
+def _desk(root: Path, room: RoomSettings, settings: Settings) -> Iterator[Fault]:
+    """The staff's room must be one to which the gateway can speak by itself."""
+    desk = room.takeover.desk
+    if desk is None or "takeover" not in room.model_fields_set or "desk" not in room.takeover.model_fields_set:
+        return
+    path, name = (*root, "takeover", "desk"), desk.partition("/")[0]
+    channel = settings.channels.get(name)
+    if channel is None:
+        near = nearest(name, settings.channels)
+        yield path, "is in no configured channel", f"did you mean {near}?" if near else "write CHANNEL/ROOM"
+    elif isinstance(channel, WebhookSettings | ConsoleSettings):
+        yield path, f"is in channel {name!r}, whose callers ask for what they get", "name a room of a chat platform"
 
 
 def _summary(room: RoomSettings, at: Callable[..., Path]) -> Iterator[Fault]:

@@ -108,6 +108,34 @@ class LimitSettings(Section):
     per_minute: int = Field(20, ge=1, le=100_000, description="Messages a person may send in a minute.")
 
 
+class TakeoverSettings(Section):
+    people_may_ask: bool = Field(True, description="Let people ask for a human with /human.")
+    words: tuple[Text, ...] = Field(
+        (), description="A message that holds one of these asks for a human; case does not matter."
+    )
+    agent_may_ask: bool = Field(False, description="Let the agent ask for a human (agents with tools: kind openai).")
+    after_failures: int = Field(
+        0, ge=0, le=100, description="Answers in a row that fail before a human is asked for; 0: never."
+    )
+    after_complaints: int = Field(
+        0, ge=0, le=100, description="Complaints in a row before a human is asked for; 0: never."
+    )
+    while_waiting: Literal["bot", "silent"] = Field(
+        "bot", description="Who answers until a human comes: the bot, or nobody."
+    )
+    wait_s: float = Field(1800, gt=0, description="Seconds that a request waits for a human.")
+    timeout_s: float = Field(
+        1800, gt=0, description="Seconds after a human's last act until the bot takes the conversation back."
+    )
+    desk: Annotated[str, Field(pattern=r"^[a-z0-9-]+/.+$")] | None = Field(
+        None,
+        description="`CHANNEL/ROOM` where staff are told of requests, and may answer them; unset: in the console only.",
+    )
+    desk_shows: Literal["ids", "names", "words"] = Field(
+        "words", description="What the staff's room is told: that there is something, also who, also what was said."
+    )
+
+
 class RoomSettings(Section):
     """Everything that is layered: defaults, then channel, room, thread; the most specific one that says a value wins."""
 
@@ -147,6 +175,7 @@ class RoomSettings(Section):
     language: Literal["auto", "en", "zh"] = Field("auto", description="Language of notices and commands' answers.")
     allow: AllowSettings = AllowSettings()
     limits: LimitSettings = LimitSettings()
+    takeover: TakeoverSettings = TakeoverSettings()
     memory: MemorySettings = MemorySettings()
 
 
