@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from config.channels.base import ChannelSettings, RoomSettings
 from config.marks import Mark
+from config.overlay import IN_REVISION
 from config.problems import Path
 from config.settings import Settings
 
@@ -33,15 +34,20 @@ class Layer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Where an effective value comes from. `file` and `line` are None for what is built in; `environment` names the
+    """Where an effective value comes from. `file` and `line` are None for what is built in, and for what the console's
+    `revision` says; but where that overrules the file they are the place of what it overrules. `environment` names the
     variables the value was taken from."""
 
     layer: LayerName
     file: str | None = None
     line: int | None = None
     environment: tuple[str, ...] = ()
+    revision: int | None = None
 
     def __str__(self) -> str:
+        if self.revision is not None:
+            over = f", over {self.file}:{self.line}" if self.file is not None else ""
+            return f"revision {self.revision} ({self.layer}{over})"
         if self.file is None:
             return "built-in" if self.layer == "built-in" else "built-in of the channel's kind"
         names = "".join(f", from ${name}" for name in self.environment)
@@ -91,18 +97,34 @@ def resolve(found: tuple[Layer, ...]) -> RoomSettings:
     return RoomSettings.model_validate(values)
 
 
-def origins(found: tuple[Layer, ...], marks: Mapping[Path, Mark], *, file: str) -> dict[str, Origin]:
-    """Return where each effective value comes from, by dotted path (`memory.window.turns`)."""
+def origins(
+    found: tuple[Layer, ...],
+    marks: Mapping[Path, Mark],
+    *,
+    file: str,
+    revision: int = 0,
+    overruled: Mapping[Path, int] = {},
+) -> dict[str, Origin]:
+    """Return where each effective value comes from, by dotted path (`memory.window.turns`). `revision` is the console's, and
+    `overruled` the lines of the file that it wins over."""
     result = {".".join(path): Origin(layer="built-in") for path, _ in _leaves(RoomSettings().model_dump())}
     for layer in found:
         for path, _ in _leaves(layer.values):
             mark = marks.get((*layer.root, *path))
-            result[".".join(path)] = (
-                Origin(layer=layer.name)
-                if mark is None
-                else Origin(layer=layer.name, file=file, line=mark.line, environment=mark.names)
-            )
+            if mark is None:
+                origin = Origin(layer=layer.name)
+            elif mark.line == IN_REVISION:
+                line = _line_below(overruled, (*layer.root, *path))
+                origin = Origin(layer=layer.name, revision=revision, file=file if line is not None else None, line=line)
+            else:
+                origin = Origin(layer=layer.name, file=file, line=mark.line, environment=mark.names)
+            result[".".join(path)] = origin
     return result
+
+
+def _line_below(overruled: Mapping[Path, int], path: Path) -> int | None:
+    """Return the file's line under a value of the console's, or under the whole section that it stands in."""
+    return next((overruled[path[:n]] for n in range(len(path), 0, -1) if path[:n] in overruled), None)
 
 
 @cache

@@ -1,4 +1,5 @@
-"""A settings file to a `Configuration`: read, replace references, validate, check, and lay the layers over each other.
+"""A settings file to a `Configuration`: read, lay the console's revision over it, replace references, validate, check, and lay
+the layers over each other.
 
 All problems are found at once and named by line. Nothing here is done per message but one look-up, `effective`.
 """
@@ -18,6 +19,7 @@ from config.document import digest, document_of
 from config.effective import Origin, Place, layers, origins, places, resolve
 from config.marks import Mark, Reading
 from config.masking import MASK
+from config.overlay import FILE_ONLY, IN_REVISION, Overlay, laid_over
 from config.problems import InvalidSettings, Path, Problem, path_text
 from config.settings import Settings
 from config.validation import validate
@@ -35,18 +37,21 @@ class Configuration:
 
     `revision` is a short digest of `document`: of what applies where, whatever layer says it, secrets by their references
     only. `document` is canonical JSON; `from_document` makes of it a configuration with the same revision. The `server`
-    section is in neither, because no answer depends on it and instances differ in it. `warnings` are for `check`.
+    section is in neither, because no answer depends on it and instances differ in it. `overlay` is what the console says over
+    the file; None: nothing. `warnings` are for `check`.
     """
 
     settings: Settings
     revision: str
     document: str
     file: str
+    overlay: Overlay | None = None
     warnings: tuple[Problem, ...] = ()
     secret_files: tuple[FilePath, ...] = ()
     _places: Mapping[Place, RoomSettings]
     _marks: Mapping[Path, Mark]
     _other_ids: Mapping[tuple[str, str], str]  # (channel, room): the id that its entry stands under
+    _overruled: Mapping[Path, int]  # the file's lines that the overlay wins over
 
     def effective(self, channel: str, room: str | None = None, thread: str | None = None) -> RoomSettings:
         """Return the settings of a place; a room or thread that nobody configured has those above it.
@@ -62,7 +67,13 @@ class Configuration:
         """Return where each of `effective`'s values comes from, by dotted path (`memory.window.turns`)."""
         if room is not None:
             room = self._other_ids.get((channel, room), room)
-        return origins(layers(self.settings, (channel, room, thread)), self._marks, file=self.file)
+        return origins(
+            layers(self.settings, (channel, room, thread)),
+            self._marks,
+            file=self.file,
+            revision=self.overlay.number if self.overlay is not None else 0,
+            overruled=self._overruled,
+        )
 
     def moved(self, rooms: Iterable[tuple[str, str, str]]) -> Configuration:
         """Return the same settings for rooms that have another id now: (channel, former id, present id), the latest last.
@@ -80,11 +91,24 @@ class Configuration:
         return replace(self, _other_ids=others)
 
 
-def load(path: str | FilePath, environ: Mapping[str, str]) -> Configuration:
-    """Read the settings file at `path`. Raises `InvalidSettings` with all that is wrong with it."""
+def load(
+    path: str | FilePath,
+    environ: Mapping[str, str],
+    overlay: Overlay | None = None,
+    *,
+    vault: Mapping[str, str] | None = None,
+) -> Configuration:
+    """Read the settings file at `path`, and what the console says over it. `vault` holds the secrets that `vault:NAME` stands
+    for; None: they are not to be had yet, and neither known nor checked in what is returned.
+
+    Raises `InvalidSettings` with all that is wrong.
+    """
     path = FilePath(path)
-    reading = Reading(file=str(path), folder=path.parent, environ=environ)
+    reading = Reading(file=str(path), folder=path.parent, environ=environ, revision=str(overlay or ""), vault=vault)
     root = _tree(_text(path, reading), reading)
+    overruled: Mapping[Path, int] = {}
+    if overlay is not None:
+        root, overruled = _overlaid(root, overlay, reading)
     data = reading.read(root)
     _override(data, reading)
     named = data.get("agents")
@@ -94,7 +118,14 @@ def load(path: str | FilePath, environ: Mapping[str, str]) -> Configuration:
         _check(settings, agents, reading)
     if reading.problems or settings is None:
         raise InvalidSettings(reading.problems, secret_files=reading.secret_files)
-    return _configuration(settings, reading.marks, file=str(path), secret_files=tuple(reading.secret_files))
+    return _configuration(
+        settings,
+        reading.marks,
+        file=str(path),
+        secret_files=tuple(reading.secret_files),
+        overlay=overlay,
+        overruled=overruled,
+    )
 
 
 def from_document(document: str) -> Configuration:
@@ -119,13 +150,15 @@ def _configuration(
     file: str,
     document: str | None = None,
     secret_files: tuple[FilePath, ...] = (),
+    overlay: Overlay | None = None,
+    overruled: Mapping[Path, int] = {},
 ) -> Configuration:
     resolved = {place: resolve(layers(settings, place)) for place in places(settings)}
     if document is None:
         document = document_of(settings, resolved, marks)
     warnings = tuple(
         Problem(
-            file=file,
+            file=file if mark.line else str(overlay),
             line=mark.line,
             path=path_text(path),
             value=MASK,
@@ -140,11 +173,13 @@ def _configuration(
         revision=digest(document),
         document=document,
         file=file,
+        overlay=overlay,
         warnings=warnings,
         secret_files=secret_files,
         _places=resolved,
         _marks=marks,
         _other_ids={},
+        _overruled=overruled,
     )
 
 
@@ -182,6 +217,17 @@ def _tree(text: str, reading: Reading) -> Table:
     return root
 
 
+def _overlaid(root: Table, overlay: Overlay, reading: Reading) -> tuple[Table, Mapping[Path, int]]:
+    """Return the tree with the overlay in it, and report what the console may not say."""
+    for name in sorted(FILE_ONLY & overlay.tree.keys()):
+        problem, remedy = "can be set in the settings file only", "write it there"
+        reading.problems.append(_file_problem(str(overlay), IN_REVISION, problem, remedy, path=name))
+    try:
+        return laid_over(root, {key: said for key, said in overlay.tree.items() if key not in FILE_ONLY})
+    except Unreadable as exc:
+        raise InvalidSettings([_file_problem(str(overlay), IN_REVISION, exc.problem, exc.remedy)]) from None
+
+
 def _is_nothing(root: Node | None) -> bool:
     return root is None or getattr(root, "text", None) == ""
 
@@ -205,7 +251,7 @@ def _override(data: dict[str, Any], reading: Reading) -> None:
 
 def _check(settings: Settings, agents: list[str], reading: Reading) -> None:
     """Add what the checks find, but for what only follows from a problem already known."""
-    known = tuple(reading.faulty)
+    known = (*reading.faulty, *reading.unopened)
 
     def faulty(path: Path) -> bool:
         return any(path[: len(other)] == other[: len(path)] for other in known)

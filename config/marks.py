@@ -13,8 +13,9 @@ from typing import Final
 
 from config.fields import Shape, settings_shape
 from config.masking import MASK, masked
+from config.overlay import IN_REVISION
 from config.problems import Path, Problem, path_text
-from config.references import BadReference, expand, read_secret, without_default
+from config.references import BadReference, Expanded, expand, only_text, open_vault, read_secret, without_default
 from config.yaml_lines import Items, Node, Scalar, Table
 
 Data = dict[str, "Data"] | list["Data"] | str | int | float | bool | None
@@ -37,7 +38,8 @@ _UNSET: Final = _Unset()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """How a value stands in the file. `shown` is fit to print; `reference` is None unless the value came by one alone."""
+    """How a value stands in the file, or, where `line` is 0, in the console's revision. `shown` is fit to print; `reference` is
+    None unless the value came by one alone."""
 
     line: int
     shown: str = ""
@@ -48,16 +50,20 @@ class Mark:
 
 @dataclass(slots=True)
 class Reading:
-    """What one file says: `data` for the models, a mark per path, the secret files it names, the problems so far
-    and their paths."""
+    """What one file, and the console's revision over it, say: `data` for the models, a mark per path, the secret files named,
+    the problems so far and their paths. `vault` holds the secrets that are kept in the database; None: it is not open, and
+    what refers to it (`unopened`) is no more looked at than what is faulty."""
 
     file: str
     folder: FilePath
     environ: Mapping[str, str]
+    revision: str = ""
+    vault: Mapping[str, str] | None = None
     marks: dict[Path, Mark] = field(default_factory=dict)
     secret_files: list[FilePath] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     faulty: list[Path] = field(default_factory=list)
+    unopened: list[Path] = field(default_factory=list)
 
     def line(self, path: Path) -> int:
         """Return the line of `path`, or of the nearest thing above it that has one."""
@@ -71,7 +77,7 @@ class Reading:
         shown = self.marks[path].shown if path in self.marks else "(not set)"
         self.problems.append(
             Problem(
-                file=self.file,
+                file=self.file if self.line(path) else self.revision,
                 line=self.line(path),
                 path=path_text(path),
                 value=shown,
@@ -140,14 +146,14 @@ class Reading:
         return _UNSET
 
     def _text(self, node: Scalar, shape: Shape | None, path: Path) -> Data | _Unset:
-        expanded = expand(node.text, self.environ)
+        expanded = self._expanded(node)
         text, by_reference = expanded.text, expanded.bare
         if expanded.bare and not text:
             return _UNSET
         if shape is not None and shape.from_file and text.startswith("file:"):
-            file = self.folder / text.removeprefix("file:")
-            self.secret_files.append(file)
-            text, by_reference = read_secret(file), True
+            text, by_reference = self._from_file(node, text.removeprefix("file:")), True
+        elif shape is not None and shape.secret and text.startswith("vault:"):
+            text, by_reference = self._from_vault(path, text), True
         written = _as_written(node.text, shape, by_reference=by_reference)
         masks = shape is not None and (shape.secret or (shape.url and not expanded.names)) and written != node.text
         self.marks[path] = Mark(
@@ -161,6 +167,23 @@ class Reading:
             self.report(path, "is a number that begins with 0, which YAML reads in two ways", "write it without the 0")
             return _UNSET
         return _typed(text) if node.plain and shape is not None and shape.free else text
+
+    def _expanded(self, node: Scalar) -> Expanded:
+        if node.line == IN_REVISION:
+            return Expanded(text=only_text(node.text), names=(), bare=False)
+        return expand(node.text, self.environ)
+
+    def _from_file(self, node: Scalar, name: str) -> str:
+        if node.line == IN_REVISION:
+            raise BadReference("refers to a file of the machine", "store the secret here, or write this into the file")
+        self.secret_files.append(self.folder / name)
+        return read_secret(self.folder / name)
+
+    def _from_vault(self, path: Path, text: str) -> str:
+        if self.vault is None:
+            self.unopened.append(path)
+            return text
+        return open_vault(text.removeprefix("vault:"), self.vault)
 
 
 def _as_written(text: str, shape: Shape | None, *, by_reference: bool) -> str:

@@ -19,7 +19,8 @@ _BARE = re.compile(r"[\w-]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One thing to mend. `line` counts from 1; `path` and `value` are empty where there is none; secrets stand as `***`."""
+    """One thing to mend. `line` counts from 1, and is 0 where no file says it: then `file` names the console's revision. `path`
+    and `value` are empty where there is none; secrets stand as `***`."""
 
     file: str
     line: int
@@ -29,7 +30,8 @@ class Problem:
     remedy: str
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line} {self.path}" if self.path else f"{self.file}:{self.line}"
+        place = f"{self.file}:{self.line}" if self.line else f"{self.file}:"
+        place = f"{place} {self.path}" if self.path else place.removesuffix(":")
         return f"{place}: {self.value}: {self.said}" if self.value else f"{place}: {self.said}"
 
     @property

@@ -1,4 +1,4 @@
-"""Values that stand elsewhere: `${NAME}`, `${NAME:-default}` and `file:PATH`."""
+"""Values that stand elsewhere: `${NAME}`, `${NAME:-default}`, `file:PATH` and `vault:NAME`."""
 
 from __future__ import annotations
 
@@ -52,6 +52,25 @@ def expand(text: str, environ: Mapping[str, str]) -> Expanded:
 
     expanded = _REFERENCE.sub(value, text)
     return Expanded(text=expanded, names=tuple(names), bare=bool(names) and not _REFERENCE.sub("", text))
+
+
+def only_text(text: str) -> str:
+    """Return what a text of the console's says: `$${` for a plain `${`, and no reference. Raises `BadReference`."""
+    if any(found[0] != "$${" for found in _REFERENCE.finditer(text)):
+        raise BadReference(
+            "refers to the environment, which is the machine's",
+            "store the secret here, or write the reference into the file; $${ stands for a plain ${",
+        )
+    return text.replace("$${", "${")
+
+
+def open_vault(name: str, vault: Mapping[str, str]) -> str:
+    """Return a secret that is kept in the database. Raises `BadReference`."""
+    if name not in vault:
+        raise BadReference(
+            f"there is no secret {name!r} that can be read", "store it under this name, with its key in place"
+        )
+    return vault[name]
 
 
 def without_default(text: str) -> str:
