@@ -26,20 +26,26 @@ CONNECT_S, SILENT_S = 5, 120
 _USAGE = frozenset({400, 409, 422})
 
 
-def listed() -> str:
+def listed(operations: Sequence[Operation] = OPERATIONS) -> str:
     """Return the operations with what each does, a line each."""
-    width = max((len(operation.name) for operation in OPERATIONS), default=0)
-    return "\n".join(f"{operation.name:{width}}  {operation.told}" for operation in OPERATIONS)
+    width = max((len(operation.name) for operation in operations), default=0)
+    return "\n".join(f"{operation.name:{width}}  {operation.told}" for operation in operations)
 
 
-async def admin(args: argparse.Namespace, *, door: tuple[str, str] | None, environ: Mapping[str, str]) -> int:
+async def admin(
+    args: argparse.Namespace,
+    *,
+    door: tuple[str, str] | None,
+    environ: Mapping[str, str],
+    operations: Sequence[Operation] = OPERATIONS,
+) -> int:
     """Carry one operation out and print what it gives; without one, list them. `door` is the (URL, token) of the gateway on
     this machine; None: there is none."""
     if args.operation is None:
-        return _said(listed())
-    operation = next((one for one in OPERATIONS if one.name == args.operation), None)
+        return _said(listed(operations))
+    operation = next((one for one in operations if one.name == args.operation), None)
     if operation is None:
-        return _say(f"{args.operation!r}: no such operation; there are:\n{listed()}", INVALID)
+        return _say(f"{args.operation!r}: no such operation; there are:\n{listed(operations)}", INVALID)
     try:
         values = parsed(operation, args.fields)
         request_of(operation, values, path={}, strict=True)
