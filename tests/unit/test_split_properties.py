@@ -136,7 +136,7 @@ def leaves_open(piece: str) -> bool:
 
 @pytest.mark.parametrize("measure", MEASURES)
 @given(parts=soup, limit=st.integers(64, 200))
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=40)
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=15)
 def test_any_text_at_all(measure: Callable[[str], int], parts: list[str], limit: int) -> None:
     """Every piece keeps to the limit, leaves no fence open, and all of them show what the whole showed, whole characters each: a
     mark of emphasis that the whole leaves open is a character like others."""
