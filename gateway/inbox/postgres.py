@@ -26,6 +26,7 @@ from gateway.inbox.changes import Changes
 from gateway.inbox.erasable import Emptied, Mend, Page
 from gateway.inbox.postgres_accept import Arrival, accept
 from gateway.inbox.postgres_events import Connection, Finish, Release, Show, Start
+from gateway.inbox.postgres_looking import PostgresLooking
 from gateway.inbox.postgres_member import Member, how_to_connect
 from gateway.inbox.rows import Settlement, dedupe_digests
 from gateway.inbox.schema import VERSION, VERSION_TABLE, pending, scripts, statements
@@ -83,6 +84,7 @@ class PostgresInbox:
         self._release = GroupCommit(self._release_batch, name="release")
         self._put = GroupCommit(self._put_batch, name="put")
         self._settle = GroupCommit(self._settle_batch, name="receipts")
+        self.looking = PostgresLooking(self._connection)
         self._leases = asyncio.Lock()
         self._opened = AsyncExitStack()
 

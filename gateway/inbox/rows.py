@@ -10,6 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from gateway.inbox.base import Chunk, Event, NewEvent, Outcome
+from gateway.inbox.dead import Letter
 from memory.ids import EPOCH_MS
 
 # Spelled alike in queries and in the indexes' conditions: only then does a planner see that the index fits.
@@ -154,6 +155,27 @@ def chunk_of(row: Sequence[Any]) -> Chunk:
     )
 
 
+def letter_of(turn_id: int, events: Sequence[Sequence[Any]], chunks: Sequence[Sequence[Any]]) -> Letter | None:
+    """Return the turn's letter; None: it waits for no admin, or was erased. Rows are EVENT_COLUMNS with dealt_ms, reopened and
+    notice_of, and CHUNK_COLUMNS with dealt_ms."""
+    found = tuple(map(event_of, events))
+    if any(not event.speaker or event.state in ("accepted", "running", "replied") for event in found):
+        return None
+    dead = any(row[9] == "dead" and row[-3] is None for row in events)
+    unknown = any(row[8] == "unknown" and row[5] >= 0 and row[-1] is None for row in chunks)
+    if not dead and not (unknown and any(event.state in ("answered", "failed") for event in found)):
+        return None
+    notices = [row[-1] for row in events if row[-1] is not None]
+    return Letter(
+        turn_id=turn_id,
+        kind="dead" if dead else "unknown",
+        events=found,
+        chunks=tuple(map(chunk_of, chunks)),
+        seen=max(row[-2] for row in events),
+        notice_of=_outcome.decode(notices[0]) if notices else None,
+    )
+
+
 def taken(head: Chunk) -> Chunk:
     """Return a queue's head as its new owner gets it. One that is `sending` was left so by an owner that is gone."""
     if head.state == "sending":
@@ -172,6 +194,13 @@ def outcome_text(outcome: Outcome | None) -> str | None:
 def undeliverable(error: str) -> Outcome:
     """Return how a turn ends whose reply could not be delivered; `error` is the adapter's word."""
     return Outcome(state="dead", code="undeliverable", reason=error)
+
+
+def rule_marks(rule: str) -> tuple[str, str]:
+    """Return what stands in a stored route or outcome that has the rule, and in an outcome that has it as its code. Nobody's text
+    can hold either: a quotation mark inside a text is escaped."""
+    name = msgspec.json.encode(rule).decode()
+    return f'"rule":{name}', f'"code":{name}'
 
 
 def storable(text: str) -> str:

@@ -10,7 +10,7 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -81,6 +81,18 @@ class SqliteFile:
         """Return what `query` reads: everything committed before."""
         with _translated():
             return query(self._reader)
+
+    async def look(self, query: Callable[[sqlite3.Connection], T]) -> T:
+        """As `read`, for what takes longer: in a thread, on a connection of its own, so that nobody's turn waits for it."""
+
+        def looked() -> T:
+            uri = f"{self._path.absolute().as_uri()}?mode=ro"
+            with closing(sqlite3.connect(uri, uri=True, timeout=self._timeout_s, isolation_level=None)) as db:
+                db.execute("BEGIN")
+                return query(db)
+
+        with _translated():
+            return await asyncio.to_thread(looked)
 
     async def write(self, work: Callable[[sqlite3.Connection], T], then: Callable[[T], None] = lambda _: None) -> T:
         """Run `work` in the writer's next transaction and, on the loop, `then` with its result; return that when both are

@@ -1,0 +1,12 @@
+-- What admins look for, however much there is of everything else (gateway/inbox/looking.py).
+
+CREATE INDEX inbox_channel ON inbox_events (channel, id);
+
+CREATE INDEX inbox_subject ON inbox_events (subject, id)
+  WHERE subject IS NOT NULL;
+
+-- By an expression that no other query by lane has.
+CREATE INDEX inbox_talk ON inbox_events ((lane || ''), id);
+
+CREATE INDEX outbox_receipts ON outbox_chunks (message_id)
+  WHERE message_id IS NOT NULL;
