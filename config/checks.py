@@ -9,10 +9,11 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Callable, Collection, Iterator
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
 
 from pydantic import SecretStr
 
-from config.channels.base import RoomSettings
+from config.channels.base import MoneyLimits, QuotaLimits, RoomSettings
 from config.channels.console import ConsoleSettings
 from config.channels.slack import SlackSettings
 from config.channels.telegram import TelegramSettings
@@ -41,6 +42,8 @@ def check(
     yield from _server(settings)
     for name, agent in settings.agents.items():
         yield from _agent(("agents", name), agent)
+        yield from _priced(("agents", name, "quota"), agent.quota, agent, settings)
+    yield from _time_zone(settings.usage.time_zone)
     if settings.embedder.kind == "openai":
         yield from _embedder(("embedder",), settings.embedder, faulty)
     if settings.embedder.former is not None and settings.embedder.former.kind == "openai":
@@ -53,6 +56,7 @@ def check(
         yield from _desk(root, room, settings)
     for place in places(settings):
         yield from _place(layers(settings, place), agents, written)
+        yield from _room_priced(layers(settings, place), settings, written)
     yield from _place(base_layers(settings), (), written)
     consoles = [name for name, channel in settings.channels.items() if isinstance(channel, ConsoleSettings)]
     for name in consoles[1:]:
@@ -67,6 +71,33 @@ def check(
             yield from check_telegram(("channels", name), channel, public_url=public_url, faulty=faulty)
         if isinstance(channel, ConsoleSettings) and channel.token is not None:
             yield from _not_empty(("channels", name, "token"), channel.token)
+
+
+def _time_zone(name: str) -> Iterator[Fault]:
+    try:
+        known = name == "UTC" or bool(ZoneInfo(name))
+    except (KeyError, ValueError, OSError):
+        known = False
+    if not known:
+        yield ("usage", "time_zone"), "is no time zone that this machine knows", "write one such as Europe/Berlin"
+
+
+def _room_priced(found: tuple[Layer, ...], settings: Settings, written: Callable[[Path], bool]) -> Iterator[Fault]:
+    room = resolve(found)
+    agent = settings.agents.get(room.agent)
+    for part, limits in (("person", room.quota.person), ("room", room.quota.room), ("channel", room.quota.channel)):
+        roots = [(*layer.root, "quota", part) for layer in reversed(found)]
+        path = next((root for root in roots if written((*root, "money"))), None)
+        if agent is not None and path is not None:
+            yield from _priced(path, limits, agent, settings)
+
+
+def _priced(path: Path, limits: QuotaLimits, agent: AgentSettings, settings: Settings) -> Iterator[Fault]:
+    """A quota of money holds nobody back where no price is known."""
+    modelled = agent.kind == "openai" or agent.api_key is not None or agent.base_url is not None
+    if limits.money != MoneyLimits() and modelled and agent.model not in settings.prices.models:
+        problem = f"counts nothing: the price of model {agent.model!r} is not known"
+        yield (*path, "money"), problem, "write it under prices.models, or limit tokens"
 
 
 def _server(settings: Settings) -> Iterator[Fault]:

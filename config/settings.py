@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, SecretStr
 
-from config.channels.base import MemorySettings, Name, RoomSettings, Section, Text, Url
+from config.channels.base import MemorySettings, Name, QuotaLimits, RoomSettings, Section, Text, Url
 from config.channels.console import ConsoleSettings
 from config.channels.slack import SlackSettings
 from config.channels.telegram import TelegramSettings
@@ -65,6 +65,7 @@ class AgentSettings(Section):
     idle_s: float = Field(60, gt=0, description="Seconds without a byte after which a call is given up.")
     timeout_s: float = Field(180, gt=0, description="Seconds a turn may take, retries included.")
     retries: int = Field(2, ge=0, le=10, description="Tries after the first, while nothing was shown yet.")
+    quota: QuotaLimits = Field(QuotaLimits(), description="What may be used of this agent, by all together.")
 
 
 class EmbedderSettings(Section):
@@ -162,6 +163,26 @@ class RetentionSettings(Section):
     every_s: float = Field(3600, gt=0, description="Seconds between two clean-ups.")
 
 
+class Price(Section):
+    input: float = Field(ge=0, description="A million tokens of the prompt.")
+    cached_input: float | None = Field(
+        None, ge=0, description="A million tokens that the service had in its cache; unset: as `input`."
+    )
+    output: float = Field(ge=0, description="A million tokens of the answer.")
+
+
+class PriceSettings(Section):
+    currency: str = Field("USD", pattern=r"^[A-Z]{3}$", description="What all prices and quotas of money are in.")
+    models: dict[Text, Price] = Field(
+        {}, description="Prices by the model's name, as in `agents`; of others tokens are counted, and no money."
+    )
+
+
+class UsageSettings(Section):
+    time_zone: Text = Field("UTC", description="Where days and months begin and end, such as Asia/Shanghai.")
+    days: float = Field(400, ge=62, description="Days that what was spent is kept, summed by day.")
+
+
 class Settings(Section):
     server: ServerSettings = ServerSettings()
     storage: Url = Field(
@@ -175,6 +196,8 @@ class Settings(Section):
     learning: LearningSettings = LearningSettings()
     retention: RetentionSettings = RetentionSettings()
     embedder: MeaningSettings = MeaningSettings()
+    prices: PriceSettings = PriceSettings()
+    usage: UsageSettings = UsageSettings()
     agents: dict[Name, AgentSettings] = Field({"default": AgentSettings()}, description="The agents, by name.")
     memory: MemorySettings = Field(
         MemorySettings(), description="Memory for all channels; the layers below may differ."

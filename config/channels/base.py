@@ -136,6 +136,37 @@ class TakeoverSettings(Section):
     )
 
 
+class CountLimits(Section):
+    """So many in each of these times; unset: any number."""
+
+    minute: int | None = Field(None, ge=1, description="At most so many in a minute.")
+    day: int | None = Field(None, ge=1, description="At most so many in a day of `usage.time_zone`.")
+    month: int | None = Field(None, ge=1, description="At most so many in a month.")
+
+
+class MoneyLimits(Section):
+    """So much in each of these times, in `prices.currency`; unset: any amount."""
+
+    minute: float | None = Field(None, gt=0, description="At most so much in a minute.")
+    day: float | None = Field(None, gt=0, description="At most so much in a day.")
+    month: float | None = Field(None, gt=0, description="At most so much in a month.")
+
+
+class QuotaLimits(Section):
+    """What somebody or something may use up; nobody is answered beyond it until the time is over."""
+
+    messages: CountLimits = Field(CountLimits(), description="Messages to be answered; commands don't count.")
+    tokens: CountLimits = Field(CountLimits(), description="Tokens of models, in and out, memory's too.")
+    money: MoneyLimits = Field(MoneyLimits(), description="What models cost, where their price is known.")
+
+
+class QuotaSettings(Section):
+    person: QuotaLimits = Field(QuotaLimits(), description="Of each person who writes here, all they use anywhere.")
+    room: QuotaLimits = Field(QuotaLimits(), description="Of each group's room, its threads included.")
+    channel: QuotaLimits = Field(QuotaLimits(), description="Of the channel as a whole.")
+    soft: float = Field(0.8, gt=0, le=1, description="Share of a quota from which on admins are warned; 1: never.")
+
+
 class RoomSettings(Section):
     """Everything that is layered: defaults, then channel, room, thread; the most specific one that says a value wins."""
 
@@ -175,6 +206,7 @@ class RoomSettings(Section):
     language: Literal["auto", "en", "zh"] = Field("auto", description="Language of notices and commands' answers.")
     allow: AllowSettings = AllowSettings()
     limits: LimitSettings = LimitSettings()
+    quota: QuotaSettings = QuotaSettings()
     takeover: TakeoverSettings = TakeoverSettings()
     memory: MemorySettings = MemorySettings()
 
