@@ -23,6 +23,7 @@ from gateway.notices import notice
 from gateway.policy import policy_of
 from gateway.routing import Route, place_of
 from gateway.small_model import model_name
+from gateway.traces import OFF, Traces
 from memory.base import Call, Step
 from memory.ids import now_ms
 from memory.policy import Policy
@@ -100,7 +101,8 @@ class _Timing:
 class Asking:
     """Asks agents for the responder."""
 
-    def __init__(self, *, live: Live, memory: Memory, streams: Streams, metrics: Metrics) -> None:
+    def __init__(self, *, live: Live, memory: Memory, streams: Streams, metrics: Metrics, traces: Traces = OFF) -> None:
+        self._traces = traces
         self._live = live
         self._memory = memory
         self._streams = streams
@@ -162,14 +164,22 @@ class Asking:
     async def _shorter_if_need_be(self, turn: Running, lent: Lent, draft: Draft, *, caller: Caller) -> None:
         try:
             try:
-                await self._stream(turn, lent, draft, caller=caller)
+                await self._traced(turn, lent, draft, caller=caller)
             except ContextTooLong:
                 draft.prepared = self._memory.shortened(draft.prepared)
                 self._begin_again(turn, draft)
-                await self._stream(turn, lent, draft, caller=caller)
+                await self._traced(turn, lent, draft, caller=caller)
         except AgentFault as fault:
             self._metrics.agent_failed(agent=lent.policy.agent, code=fault.code)
             raise
+
+    async def _traced(self, turn: Running, lent: Lent, draft: Draft, *, caller: Caller) -> None:
+        with self._traces.span("ask", agent=lent.policy.agent, model=lent.made.model or None) as span:
+            await self._stream(turn, lent, draft, caller=caller)
+            if draft.done is not None:
+                span.note(finish=draft.done.finish)
+                if draft.done.usage is not None:
+                    span.note(prompt_tokens=draft.done.usage.prompt, completion_tokens=draft.done.usage.completion)
 
     async def _stream(self, turn: Running, lent: Lent, draft: Draft, *, caller: Caller) -> None:
         timing = _Timing(lent, began=asyncio.get_running_loop().time())

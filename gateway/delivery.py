@@ -17,6 +17,7 @@ from gateway.errors import StoreBusy
 from gateway.inbox.base import Chunk, Inbox, Outbox
 from gateway.pacing import Pacing
 from gateway.sending import Channels, Down, Sending, Unanswered, address_of
+from gateway.traces import OFF, Traces
 from gateway.waits import happens, retry_wait_s
 from memory.errors import StoreUnavailable
 from memory.ids import now_ms
@@ -53,6 +54,7 @@ class Delivery:
         counted: Callable[[str, str], None] = lambda channel, outcome: None,
         limited: Callable[[str, float], None] = lambda channel, seconds: None,
         clock_ms: Callable[[], int] = now_ms,
+        traces: Traces = OFF,
     ) -> None:
         """`ended` is told each turn that has reached its end; `moved` carries a room over to another id: (channel, old, new).
         At most `most` sends at once; a chunk its platform won't have for `throttled_s` is given up. `counted` hears (channel,
@@ -60,7 +62,7 @@ class Delivery:
         self._outbox = outbox
         self._inbox = inbox
         self._pacing = pacing
-        self._sending = Sending(channels, pacing, send_s=send_s, now_ms=clock_ms)
+        self._sending = Sending(channels, pacing, send_s=send_s, now_ms=clock_ms, traces=traces)
         self._channels = channels
         self._ended = ended
         self._moved = moved

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from hmac import compare_digest
@@ -35,6 +36,7 @@ from gateway.notices import notice
 from gateway.people import People
 from gateway.routing import Route, decode, encode, route
 from gateway.talk import Talk
+from gateway.traces import OFF, Traces
 from memory.errors import StoreUnavailable
 from memory.ids import Ids, now_ms
 from memory.names import Names
@@ -68,6 +70,7 @@ class Intake:
         ended_at_once: Callable[[str, str, str], None],
         delivered: Callable[[str, float], None],
         poll_s: float,
+        traces: Traces = OFF,
     ) -> None:
         """`talk` hears every message; `configuration` gives the settings of the moment; `ended_at_once` hears (channel,
         outcome, rule) of every new event that ends as it is stored, `delivered` (channel, seconds since it was accepted) of every
@@ -86,6 +89,7 @@ class Intake:
         self._ended_at_once = ended_at_once
         self._delivered = delivered
         self._poll_s = poll_s
+        self._traces = traces
 
     async def accept(self, event: InboundEvent, *, fingerprint: str | None = None) -> TurnView:
         try:
@@ -96,7 +100,7 @@ class Intake:
             raise Overloaded(str(fault), retry_after_s=RETRY_AFTER_S) from fault
 
     async def _accept(self, event: InboundEvent, fingerprint: str | None) -> TurnView:
-        configuration = self._configuration()
+        since_ns, configuration = time.time_ns(), self._configuration()
         if event.channel not in configuration.settings.channels:
             raise Overloaded(f"channel {event.channel!r} was removed while this came in", retry_after_s=1)
         settings = configuration.effective(event.channel, event.room, event.thread)
@@ -121,6 +125,9 @@ class Intake:
             if not fresh:
                 self._admitting.take_back(event, verdict)
         stored = accepted.event
+        self._traces.accepted(
+            stored.id, since_ns=since_ns, first=fresh, channel=event.channel, kind=stored.kind, rule=verdict.rule
+        )
         if stored.fingerprint != fingerprint:
             raise Conflict("this message id came before with another body; give a new message a new id")
         if fresh and isinstance(event, MessageEvent):

@@ -16,6 +16,7 @@ from gateway.live import Live
 from gateway.metrics import Metrics
 from gateway.policy import place_of_ledger
 from gateway.small_model import AgentModel, model_name
+from gateway.traces import OFF, Traces
 from memory.base import Ledger
 from memory.derived import Derived, Due
 from memory.errors import ModelFailed, StoreUnavailable
@@ -48,6 +49,7 @@ class Learner:
         poll_s: float,
         clock: Callable[[], int],
         learned: Callable[[], None] = lambda: None,
+        traces: Traces = OFF,
     ) -> None:
         """`poll_s`: how often the store is asked for what others left, when nothing here tells of it. `learned` hears that
         something was stored."""
@@ -59,6 +61,7 @@ class Learner:
         self._poll_s = poll_s
         self._clock = clock
         self._noted = learned
+        self._traces = traces
         self._wake = asyncio.Event()
         self._running = 0
         self._failing: set[str] = (
@@ -109,13 +112,8 @@ class Learner:
         """Learn from one turn, then summarise its session if that is due, then give the scope back."""
         ledger, scope_id = due.ledger, due.ledger.scope_id
         try:
-            # Well before the lease ends: whoever takes over then must find nobody at work.
-            async with asyncio.timeout(self._settings.lease_s * 0.8):
-                await asyncio.to_thread(_prepare)
-                room = place_of_ledger(ledger, self._live.configuration)
-                model = self._model(ledger, room)
-                if await self._learned(due, room, model) and model is not None and room.memory.summary.enabled:
-                    await self._summarised(ledger, room, model)
+            with self._traces.span("learn", turn=ledger.turn_id, scope=scope_id):
+                await self._learn(due)
         except StoreUnavailable:
             logger.warning("learning put off: the store is away", exc_info=True)
             await asyncio.sleep(self._poll_s)  # nothing tells when it is back, and the model costs at every try
@@ -127,6 +125,16 @@ class Learner:
             self._running -= 1
             await self._release(scope_id)
             self._wake.set()
+
+    async def _learn(self, due: Due) -> None:
+        ledger = due.ledger
+        # Well before the lease ends: whoever takes over then must find nobody at work.
+        async with asyncio.timeout(self._settings.lease_s * 0.8):
+            await asyncio.to_thread(_prepare)
+            room = place_of_ledger(ledger, self._live.configuration)
+            model = self._model(ledger, room)
+            if await self._learned(due, room, model) and model is not None and room.memory.summary.enabled:
+                await self._summarised(ledger, room, model)
 
     async def _learned(self, due: Due, room: RoomSettings, model: AgentModel | None) -> bool:
         """Return whether the turn is done with. The tries of a model that is away are one turn's, not each one's: they would

@@ -35,6 +35,7 @@ from gateway.rooms import target_of
 from gateway.routing import UNREADABLE, Route, decode, place_of
 from gateway.showing import Showing, Shown
 from gateway.talk import Talk
+from gateway.traces import OFF, Traces
 from gateway.wishes import command_in
 from memory.errors import PersonErased, ScopeMoved, UnknownScope
 from memory.ids import now_ms
@@ -72,6 +73,7 @@ class Responder:
         metrics: Metrics,
         current: Callable[[Address], Address],
         settled: Callable[[Sequence[Event], str | None], None],
+        traces: Traces = OFF,
     ) -> None:
         self._inbox = inbox
         self._outbox = outbox
@@ -88,6 +90,7 @@ class Responder:
         self._metrics = metrics
         self._current = current
         self._settled = settled
+        self._traces = traces
 
     async def respond(self, turn: Running) -> None:
         """Bring a turn to its reply in the outbox. Raises to have it tried again; returns without a reply when its speaker
@@ -98,8 +101,13 @@ class Responder:
             logger.exception("message can't be read", extra={"turn": turn.turn_id})
             await self._end(turn, turn.events, UNREADABLE)
             return
-        with logs.about(turn=turn.turn_id, channel=routes[0].event.channel, agent=routes[0].agent):
+        channel, agent, joined = routes[0].event.channel, routes[0].agent, [event.id for event in turn.events]
+        span = self._traces.span(
+            "turn", turn=turn.turn_id, joined=joined, channel=channel, agent=agent, attempt=turn.attempts
+        )
+        with logs.about(turn=turn.turn_id, channel=channel, agent=agent), span as told:
             await self._respond(turn, routes)
+            told.note(ended_early=turn.reason)
 
     async def _respond(self, turn: Running, routes: list[Route]) -> None:
         ids = [event.id for event in turn.events]
@@ -144,7 +152,8 @@ class Responder:
                 now_ms=now_ms(),
                 shown=message_id if current is address else None,  # else it stays behind in the old room
             )
-            await self._outbox.put(reply)
+            with self._traces.span("store", chunks=len(chunks)):
+                await self._outbox.put(reply)
         if reply.state != "replied":
             self._settled([left_by(event, reply) for event in turn.events], reply.text)
         self._note(turn, routes[0], outgoing)
@@ -229,7 +238,8 @@ class Responder:
                 asked_session=message_of(head).session if said is None else NEW_SESSION,
             )
             try:
-                prepared = await self._memory.load_and_append(request)
+                with self._traces.span("load"):
+                    prepared = await self._memory.load_and_append(request)
             except ScopeMoved:
                 await self._moved(turn, head, room)
                 return None
@@ -277,7 +287,8 @@ class Responder:
                 return None
             return failure("stopped", notice("stopped", head.language), session=session)
         reply = draft.reply()
-        await self._memory.append(draft.prepared, reply, fence=turn.claim.fence)
+        with self._traces.span("append"):
+            await self._memory.append(draft.prepared, reply, fence=turn.claim.fence)
         return Outgoing(reply.text, session=session)
 
     async def _failed(self, turn: Running, head: Route, draft: Draft, fault: AgentFault) -> Outgoing:

@@ -17,6 +17,7 @@ from adapters.base import Adapter, Address, Paced, Rate, Receipt, Reconciles
 from adapters.errors import SendFailed, Unknown, Unreachable
 from gateway.inbox.base import Chunk
 from gateway.pacing import Pacing
+from gateway.traces import OFF, Traces
 
 logger = logging.getLogger(__name__)
 
@@ -48,8 +49,11 @@ class Unanswered(Unknown):
 class Sending:
     """Calls adapters for delivery."""
 
-    def __init__(self, channels: Channels, pacing: Pacing, *, send_s: float, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self, channels: Channels, pacing: Pacing, *, send_s: float, now_ms: Callable[[], int], traces: Traces = OFF
+    ) -> None:
         """`send_s` is the time of one call; `now_ms` the clock of the outbox."""
+        self._traces = traces
         self._channels = channels
         self._pacing = pacing
         self._send_s = send_s
@@ -69,6 +73,12 @@ class Sending:
 
     async def send(self, chunk: Chunk) -> Receipt:
         """Hand the chunk to its platform. Raises `SendFailed`; `Down` where nothing could be tried."""
+        with self._traces.span(
+            "send", turn=chunk.turn_id, chunk=chunk.id, channel=chunk.channel, index=chunk.index, attempt=chunk.attempts
+        ):
+            return await self._send(chunk)
+
+    async def _send(self, chunk: Chunk) -> Receipt:
         with self._channels.lent(chunk.channel) as adapter:
             if adapter is None:
                 raise Down(f"channel {chunk.channel!r} does not run")
