@@ -1,0 +1,85 @@
+"""What the frame around every page says."""
+
+from __future__ import annotations
+
+from gateway.admin.console.words import Catalogue
+
+WORDS: Catalogue = {
+    "shell.skip": {"en": "Skip to the content", "zh": "跳到正文"},
+    "shell.nav": {"en": "Console", "zh": "控制台"},
+    "shell.menu": {"en": "Menu", "zh": "菜单"},
+    "shell.crumbs": {"en": "Pages above", "zh": "上级页面"},
+    "shell.group.see": {"en": "What happens", "zh": "运行情况"},
+    "shell.group.people": {"en": "People", "zh": "用户"},
+    "shell.group.configure": {"en": "Set up", "zh": "配置"},
+    "shell.group.access": {"en": "This console", "zh": "本控制台"},
+    "shell.theme.system": {"en": "As the system", "zh": "跟随系统"},
+    "shell.theme.light": {"en": "Light", "zh": "浅色"},
+    "shell.theme.dark": {"en": "Dark", "zh": "深色"},
+    "shell.theme.to.system": {"en": "Colours: change to the system's", "zh": "配色：改为跟随系统"},
+    "shell.theme.to.light": {"en": "Colours: change to light", "zh": "配色：改为浅色"},
+    "shell.theme.to.dark": {"en": "Colours: change to dark", "zh": "配色：改为深色"},
+    "shell.signed_in_as": {"en": "Signed in as", "zh": "当前登录："},
+    "shell.sign_out": {"en": "Sign out", "zh": "退出登录"},
+    "shell.role.owner": {"en": "Owner", "zh": "所有者"},
+    "shell.role.admin": {"en": "Admin", "zh": "管理员"},
+    "shell.role.operator": {"en": "Operator", "zh": "客服"},
+    "shell.role.viewer": {"en": "Viewer", "zh": "观察者"},
+    "shell.never": {"en": "never", "zh": "从未"},
+    "shell.needed": {"en": "(needed)", "zh": "（必填）"},
+    "shell.default": {"en": "Default: {value}", "zh": "默认值：{value}"},
+    "shell.origin": {"en": "From {place}", "zh": "来自 {place}"},
+    "shell.not_saved": {"en": "Nothing was changed. Please look at this first:", "zh": "没有做任何更改。请先处理："},
+    "shell.cancel": {"en": "Cancel", "zh": "取消"},
+    "shell.more": {"en": "More", "zh": "更多"},
+    "shell.chart.nothing": {"en": "Nothing in this time.", "zh": "这段时间内没有数据。"},
+    "shell.chart.table": {"en": "As a table", "zh": "以表格查看"},
+    "shell.span.d": {"en": "{count} d", "zh": "{count} 天"},
+    "shell.span.h": {"en": "{count} h", "zh": "{count} 小时"},
+    "shell.span.min": {"en": "{count} min", "zh": "{count} 分钟"},
+    "shell.span.s": {"en": "{count} s", "zh": "{count} 秒"},
+    "shell.to_start": {"en": "To the overview", "zh": "返回概览"},
+    "shell.problem.refused": {"en": "You may not do this", "zh": "您没有权限"},
+    "shell.problem.refused.told": {
+        "en": "Your role does not allow it here. An owner of this gateway can give you one that does.",
+        "zh": "您的角色不允许这样做。请让网关的所有者授予相应角色。",
+    },
+    "shell.problem.forged": {"en": "This form can't be accepted", "zh": "无法接受此表单"},
+    "shell.problem.forged.told": {
+        "en": "You were signed in anew since it was opened, or another site sent it. Load the page again and send it once more.",
+        "zh": "打开表单后您重新登录过，或者表单来自其他网站。请返回并刷新页面后再提交。",
+    },
+    "shell.problem.missing": {"en": "There is nothing here", "zh": "这里什么都没有"},
+    "shell.problem.missing.told": {
+        "en": "It is gone, was never there, or belongs to a channel that you have no role for.",
+        "zh": "它已被删除、从未存在，或者属于您没有权限的渠道。",
+    },
+    "shell.problem.disagrees": {"en": "Somebody was faster", "zh": "已有人先做了更改"},
+    "shell.problem.disagrees.told": {
+        "en": "What you decided on has changed since. Nothing was done; look at it again.",
+        "zh": "您所依据的内容已经变化。没有做任何更改，请重新查看。",
+    },
+    "shell.problem.invalid": {"en": "This can't be done as it is", "zh": "无法按此执行"},
+    "shell.problem.invalid.told": {"en": "Nothing was changed.", "zh": "没有做任何更改。"},
+    "shell.problem.away": {"en": "The database is not within reach", "zh": "数据库暂时无法访问"},
+    "shell.problem.away.told": {
+        "en": "Try again in a few seconds. What you sent may have been done; look before you send it again.",
+        "zh": "请几秒后再试。您提交的操作可能已经完成，再次提交前请先查看。",
+    },
+    "shell.problem.broken": {"en": "Something went wrong here", "zh": "这里出了问题"},
+    "shell.problem.broken.told": {
+        "en": "The gateway's log tells more. People's messages are answered as before.",
+        "zh": "网关日志里有详细信息。用户的消息照常得到回答。",
+    },
+    "shell.no_owner": {"en": "Nobody can sign in yet", "zh": "还没有人可以登录"},
+    "shell.no_owner.told": {
+        "en": "The gateway answers people already. This console opens as soon as it has an owner.",
+        "zh": "网关已经在回答用户。有了所有者之后，控制台就会开放。",
+    },
+    "shell.no_owner.do": {"en": "On the gateway's machine, run", "zh": "在网关所在的机器上运行"},
+    "shell.no_owner.then": {
+        "en": "It asks for a password. NAME is what you will sign in with.",
+        "zh": "它会询问密码。NAME 是您登录时使用的名称。",
+    },
+    "shell.no_owner.again": {"en": "I have done it", "zh": "已完成"},
+}

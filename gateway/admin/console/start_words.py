@@ -1,0 +1,10 @@
+"""What the overview says."""
+
+from __future__ import annotations
+
+from gateway.admin.console.words import Catalogue
+
+WORDS: Catalogue = {
+    "start.title": {"en": "Overview", "zh": "概览"},
+    "start.lead": {"en": "What can be done here, with the rights you have.", "zh": "凭您的权限，可以在这里做什么。"},
+}
