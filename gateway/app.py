@@ -29,7 +29,7 @@ from config.channels.webhook import WebhookSettings
 from config.loader import Configuration
 from config.masking import secrets_of
 from config.problems import InvalidSettings
-from config.reload import watch
+from config.reload import from_file, watch
 from config.settings import AgentSettings, LearningSettings, MeaningSettings, Settings
 from gateway import logs
 from gateway.admin.api import routes
@@ -529,7 +529,7 @@ async def run(
                 await tokenizers.warm()
 
         async def follow_settings(tasks: asyncio.TaskGroup) -> None:
-            async with aclosing(watch(path, environ, current=configuration)) as changes:
+            async with aclosing(watch(path, from_file(path, environ), current=configuration)) as changes:
                 async for change in changes:
                     await take_over(change, lambda changed: put_in_place(changed, tasks), retry_s=settings.queue.poll_s)
 

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from config.loader import Configuration, load
+from config.overlay import Overlay
 from config.problems import InvalidSettings
-from config.reload import BURST_MS, LOOK_MS, SETTLE_MS, Outcome, _looks, watch
+from config.reload import BURST_MS, LOOK_MS, SETTLE_MS, Outcome, _looks, from_file, watch
 
 
 def turns(outcome: Outcome) -> object:
@@ -38,7 +39,7 @@ def file(tmp_path: Path) -> Path:
 @asynccontextmanager
 async def watching(file: Path) -> AsyncIterator[AsyncGenerator[Outcome, None]]:
     """Watch a file that was loaded a moment ago."""
-    stream = watch(file, {}, current=load(file, {}))
+    stream = watch(file, from_file(file, {}), current=load(file, {}))
     try:
         yield stream
     finally:
@@ -73,7 +74,7 @@ async def test_a_change_between_loading_and_watching_is_not_lost(file: Path) -> 
     """`current` is what counts, not what the file said when the watching began."""
     current = load(file, {})
     file.write_text(text(5), "utf-8")
-    stream = watch(file, {}, current=current)
+    stream = watch(file, from_file(file, {}), current=current)
 
     assert turns(await after(stream)) == 5
     await stream.aclose()
@@ -179,10 +180,43 @@ async def test_a_cancelled_watcher_ends(file: Path) -> None:
 
 async def test_without_file_events_the_clock_serves(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A folder that can't be watched costs speed, not the watching; once is said so."""
-    looks = _looks({str(tmp_path / "gone"): (1, 1)})
+    looks = _looks({str(tmp_path / "gone"): (1, 1)}, asyncio.Event())
     async with asyncio.timeout(10):
         for _ in range(3):
             await anext(looks)
     await looks.aclose()
 
     assert ["settings file is watched by the clock"] == [record.message for record in caplog.records]
+
+
+@pytest.mark.parametrize("folder", ["there", "gone"])
+async def test_a_nudge_is_looked_at_at_once(file: Path, folder: str) -> None:
+    """What is laid over the file has no events of its own: whoever knows of it nudges, and nothing waits for the clock."""
+    nudge = asyncio.Event()
+    looks = _looks({str(file.parent if folder == "there" else file.parent / "gone"): (1, 1)}, nudge)
+    await anext(looks)
+    nudge.set()
+    seen = [await anext(looks), await anext(looks)]
+    await looks.aclose()
+
+    assert True in seen
+    assert not nudge.is_set()
+
+
+async def test_a_nudge_brings_what_is_laid_over_the_file(file: Path) -> None:
+    """The file stays as it is, and its overlay gets another number: that is another configuration."""
+    overlays = [Overlay(number=1, tree={}), Overlay(number=2, tree={"memory": {"window": {"turns": 5}}})]
+    nudge = asyncio.Event()
+
+    async def loading() -> Outcome:
+        return load(file, {}, overlays[-1])
+
+    stream = watch(file, loading, current=load(file, {}, overlays[0]), nudge=nudge)
+
+    first = await after(stream)
+    overlays.append(Overlay(number=3, tree={}))
+    nudge.set()
+    second = await after(stream)
+    await stream.aclose()
+
+    assert [5, 4] == [turns(first), turns(second)]
