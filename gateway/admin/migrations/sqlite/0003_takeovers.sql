@@ -9,7 +9,7 @@ CREATE TABLE takeovers (
   state TEXT NOT NULL, -- asked, active, ended
   asked_by TEXT NOT NULL, -- operator, person, agent, words, failures, complaints
   note TEXT, -- why the agent asked, in its words
-  person_id INTEGER, -- who spoke last before it
+  person_id INTEGER, -- who asked, or was spoken with when it began
   operator TEXT, -- id of who has it, or had it last
   operator_name TEXT,
   since_ms INTEGER NOT NULL, -- of its state
@@ -19,11 +19,14 @@ CREATE TABLE takeovers (
   summary TEXT, -- what the operator left for the agent
   owed TEXT, -- what the person and the desk are still to be told of the last change; NULL: nothing
   "last" BLOB NOT NULL, -- where the person last spoke: a route without words
+  last_person_id INTEGER, -- who that was
   turn_id INTEGER NOT NULL, -- the turn of that
   changes INTEGER NOT NULL -- of the state: grows by one
 ) STRICT;
 CREATE UNIQUE INDEX takeovers_live ON takeovers (channel, conversation, "user") WHERE state <> 'ended';
 CREATE INDEX takeovers_person ON takeovers (person_id) WHERE person_id IS NOT NULL;
+CREATE INDEX takeovers_last_person ON takeovers (last_person_id) WHERE last_person_id IS NOT NULL;
+CREATE INDEX takeovers_place ON takeovers (channel, "user");
 
 -- What was posted about a take-over in the staff's room. `message_id` is the platform's, NULL until it is known.
 CREATE TABLE takeover_posts (

@@ -1,0 +1,216 @@
+"""Take-overs as rows, on both databases: one live row a place, one winner of each change, what moves and what is erased."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import msgspec
+import pytest
+
+from gateway.admin.takeovers import Place, Post, Takeover, TakeoverRows
+from tests.contracts.admin_database import URLS, open_admin_database
+
+NOW = 1_800_000_000_000
+
+
+@pytest.fixture(params=URLS)
+async def rows(request: pytest.FixtureRequest) -> AsyncIterator[TakeoverRows]:
+    async with open_admin_database(URLS[request.param](request)) as database:
+        yield TakeoverRows(database)
+
+
+def takeover(
+    id_: int, *, channel: str = "acme", conversation: str = "r1", user: str = "*", person_id: int | None = None
+) -> Takeover:
+    return Takeover(
+        id=id_,
+        channel=channel,
+        conversation=conversation,
+        user=user,
+        chat_type="group" if user == "*" else "private",
+        state="asked",
+        asked_by="person",
+        note="的确 angry 😠",
+        person_id=person_id,
+        operator=None,
+        operator_name=None,
+        since_ms=NOW,
+        touched_ms=NOW,
+        created_ms=NOW,
+        how=None,
+        summary=None,
+        owed="asked",
+        last=b"\x00route\xff",
+        last_person_id=person_id,
+        turn_id=2**62 + id_,
+        changes=0,
+    )
+
+
+async def test_a_row_comes_back_as_it_was(rows: TakeoverRows) -> None:
+    """Numbers of 63 bits, bytes and any script."""
+    new = takeover(7, conversation="房间/线程😀", user="T1.U%20", person_id=2**62)
+
+    stored, added = await rows.add(new)
+
+    assert (new, True) == (stored, added)
+    assert new == await rows.get(7)
+    assert new == await rows.at([new.place])
+    assert [new] == await rows.live() == await rows.owing()
+
+
+async def test_a_place_has_one_live_take_over(rows: TakeoverRows) -> None:
+    """Of ten who ask at once one makes it, and all get that; when it has ended, the next one is another."""
+    made = await asyncio.gather(*(rows.add(takeover(id_)) for id_ in range(1, 11)))
+
+    (first,) = {row for row, _ in made}
+    assert [True] == [added for _, added in made if added]
+    assert await rows.end(first, "dismissed", summary=None, now_ms=NOW)
+    assert (takeover(20), True) == await rows.add(takeover(20))
+    assert 2 == len(await rows.page(channels=None, live=None, before=None, limit=10))
+
+
+async def test_of_two_who_take_it_one_has_it(rows: TakeoverRows) -> None:
+    """Both have seen it waiting; the second is refused."""
+    asked, _ = await rows.add(takeover(1))
+
+    taken = await asyncio.gather(
+        *(rows.take(asked, operator=f"user:{n}", name=f"Op {n}", now_ms=NOW + 5) for n in range(5))
+    )
+
+    now = await rows.get(1)
+    assert [True] == [won for won in taken if won]
+    assert now is not None
+    assert ("active", "begun", NOW + 5, 1) == (now.state, now.owed, now.touched_ms, now.changes)
+    assert f"user:{taken.index(True)}" == now.operator
+
+
+async def test_a_time_out_loses_to_an_act(rows: TakeoverRows) -> None:
+    """What looked idle when it was read is not ended if the operator has done something since; of two instances one ends it."""
+    asked, _ = await rows.add(takeover(1))
+    await rows.take(asked, operator="user:1", name="Ann", now_ms=NOW)
+    seen = await rows.get(1)
+    assert seen is not None
+    await rows.touch(1, now_ms=NOW + 1)
+
+    late = await rows.end(seen, "timed_out", summary=None, now_ms=NOW + 2)
+    again = await rows.get(1)
+    assert again is not None
+    both = await asyncio.gather(*(rows.end(again, "timed_out", summary=None, now_ms=NOW + 2) for _ in range(2)))
+
+    assert (False, [False, True]) == (late, sorted(both))
+
+
+async def test_the_nearest_conversation_counts(rows: TakeoverRows) -> None:
+    """Of a thread and its room the thread's; other rooms, other users and what has ended are nobody's."""
+    room, _ = await rows.add(takeover(1, conversation="r1"))
+    thread, _ = await rows.add(takeover(2, conversation="r1/t1"))
+
+    both = [Place("acme", "r1/t1", "*"), Place("acme", "r1", "*")]
+    assert thread == await rows.at(both)
+    assert room == await rows.at([Place("acme", "r1/t2", "*"), Place("acme", "r1", "*")])
+    assert await rows.at([Place("acme", "r1/t2", "*")]) is None
+    assert await rows.at([Place("acme", "r1", "U1")]) is None
+    assert await rows.at([Place("other", "r1", "*")]) is None
+    await rows.end(thread, "handed_back", summary="done 完成", now_ms=NOW)
+    assert room == await rows.at(both)
+
+
+async def test_what_was_owed_is_told_once(rows: TakeoverRows) -> None:
+    """A later change owes anew: who told of the former one has not told of it."""
+    asked, _ = await rows.add(takeover(1))
+    await rows.take(asked, operator="user:1", name="Ann", now_ms=NOW)
+
+    await rows.told(asked)
+    (owing,) = await rows.owing()
+    await rows.told(owing)
+
+    assert "begun" == owing.owed
+    assert [] == await rows.owing()
+
+
+async def test_pages_are_within_rights(rows: TakeoverRows) -> None:
+    """Newest first, of the given channels only, live or ended."""
+    for id_, channel in ((1, "acme"), (2, "other"), (3, "acme")):
+        await rows.add(takeover(id_, channel=channel, conversation=f"r{id_}"))
+    first = await rows.get(1)
+    assert first is not None
+    await rows.end(first, "handed_back", summary=None, now_ms=NOW)
+
+    async def ids(
+        channels: set[str] | None, *, live: bool | None = None, before: int | None = None, limit: int = 9
+    ) -> list[int]:
+        return [row.id for row in await rows.page(channels=channels, live=live, before=before, limit=limit)]
+
+    assert [3, 2, 1] == await ids(None)
+    assert [3, 1] == await ids({"acme"})
+    assert [3] == await ids({"acme"}, live=True)
+    assert [1] == await ids({"acme"}, live=False)
+    assert [2, 1] == await ids(None, before=3)
+    assert [3] == await ids(None, limit=1)
+    assert [] == await ids(set())
+
+
+async def test_posts_lead_to_their_take_over(rows: TakeoverRows) -> None:
+    """By the platform's id, once it is known; in that room of that channel only."""
+    asked, _ = await rows.add(takeover(1))
+    await rows.posted(Post(turn_id=5, takeover_id=1, channel="staff", room="desk", message_id=None))
+
+    unknown = await rows.unknown_posts("staff", "desk")
+    before = await rows.by_message("staff", "desk", ["m5"])
+    await rows.posted(msgspec.structs.replace(unknown[0], message_id="m5"))
+    await rows.posted(unknown[0])
+
+    assert before is None
+    assert [] == await rows.unknown_posts("staff", "desk")
+    assert ["m5"] == [post.message_id for post in await rows.posts(1)]
+    assert asked == await rows.by_message("staff", "desk", ["m4", "m5"])
+    assert await rows.by_message("staff", "other", ["m5"]) is None
+
+
+async def test_a_take_over_moves_with_its_room(rows: TakeoverRows) -> None:
+    """With its threads; where the new id has one already, the old one's ends; other rooms stay."""
+    for id_, conversation in ((1, "-10"), (2, "-10/5"), (3, "-100"), (4, "-99/5")):
+        await rows.add(takeover(id_, conversation=conversation))
+    await rows.posted(Post(turn_id=5, takeover_id=1, channel="acme", room="-10", message_id="m5"))
+
+    for _ in range(2):
+        await rows.move("acme", "-10", "-99")
+
+    found = {
+        row.id: (row.conversation, row.how) for row in await rows.page(channels=None, live=None, before=None, limit=9)
+    }
+    assert {1: ("-99", None), 2: ("-99/5", "moved"), 3: ("-100", None), 4: ("-99/5", None)} == found
+    assert await rows.by_message("acme", "-99", ["m5"]) is not None
+
+
+async def test_nothing_is_left_of_who_is_erased(rows: TakeoverRows) -> None:
+    """By person and by account; what is live ends; others' rows stay as they are."""
+    await rows.add(takeover(1, conversation="d1", user="T1.U1"))
+    await rows.add(takeover(2, person_id=77))
+    others, _ = await rows.add(takeover(3, conversation="d2", user="T1.U2", person_id=78))
+    await rows.posted(Post(turn_id=5, takeover_id=1, channel="staff", room="desk", message_id="m5"))
+
+    turns = await rows.of_person(77, {("acme", "T1.U1")})
+    counts = [await rows.erase(77, {("acme", "T1.U1")}, now_ms=NOW) for _ in range(2)]
+
+    assert ([5], [2, 0]) == (turns, counts)
+    left = await rows.page(channels=None, live=False, before=None, limit=9)
+    assert [("", "", None, None, None, b"", "erased")] * 2 == [
+        (row.conversation, row.user, row.note, row.person_id, row.last_person_id, row.last, row.how) for row in left
+    ]
+    assert [] == await rows.posts(1)
+    assert [others] == await rows.live()
+
+
+async def test_where_somebody_last_spoke_only_goes_forward(rows: TakeoverRows) -> None:
+    """What an older turn tells late changes nothing."""
+    await rows.add(takeover(1))
+    newest = 2**62 + 50
+    await rows.heard(1, last=b"new", turn_id=newest, person_id=5)
+    await rows.heard(1, last=b"old", turn_id=newest - 1, person_id=6)
+
+    now = await rows.get(1)
+    assert now is not None
+    assert (b"new", newest, 5) == (now.last, now.turn_id, now.last_person_id)
