@@ -25,6 +25,7 @@ from config.effective import Layer, base_layers, layers, places, resolve
 from config.embedders import SERVED
 from config.problems import Fault, Path, nearest
 from config.settings import AgentSettings, EmbedderSettings, Settings
+from config.telemetry import check_probe, check_telemetry
 
 OWN_FIELDS = frozenset({"model", "messages", "stream", "stream_options", "temperature", "n"})
 """Request fields that the agent sets itself; a parameter of that name would silently undo it."""
@@ -48,6 +49,14 @@ def check(
         yield from _embedder(("embedder",), settings.embedder, faulty)
     if settings.embedder.former is not None and settings.embedder.former.kind == "openai":
         yield from _embedder(("embedder", "former"), settings.embedder.former, faulty)
+    yield from _url(("telemetry", "traces_url"), settings.telemetry.traces_url, "http://", "https://")
+    yield from check_telemetry(settings.telemetry)
+    yield from check_probe(
+        settings.probe,
+        collected={
+            name: isinstance(channel, ConsoleSettings | WebhookSettings) for name, channel in settings.channels.items()
+        },
+    )
     if not agents:
         yield ("agents",), "names no agent", "write one, or remove `agents` for the built-in one"
     for root, room in _rooms(settings) if agents else ():

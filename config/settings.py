@@ -11,6 +11,7 @@ from config.channels.console import ConsoleSettings
 from config.channels.slack import SlackSettings
 from config.channels.telegram import TelegramSettings
 from config.channels.webhook import WebhookSettings
+from config.telemetry import ProbeSettings, TelemetrySettings
 
 AnyChannel = Annotated[
     ConsoleSettings | SlackSettings | TelegramSettings | WebhookSettings, Field(discriminator="kind")
@@ -195,6 +196,8 @@ class Settings(Section):
     queue: QueueSettings = QueueSettings()
     learning: LearningSettings = LearningSettings()
     retention: RetentionSettings = RetentionSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
+    probe: ProbeSettings = ProbeSettings()
     embedder: MeaningSettings = MeaningSettings()
     prices: PriceSettings = PriceSettings()
     usage: UsageSettings = UsageSettings()
