@@ -20,6 +20,10 @@ ItemKind = Literal["identity", "preference", "fact", "service", "constraint"]
 Verdict = Literal["in", "cut", "out"]
 
 
+HANDED_BACK = "handed_back"
+"""The step of a reply that nobody but the agent has seen: what a human left for it on handing the conversation back."""
+
+
 class Step(msgspec.Struct, frozen=True, kw_only=True):
     """One thing the agent did on the way to a reply (E03's step log): a tool call or a look-up."""
 
@@ -54,7 +58,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     conversation: str
     chat_type: str
     agent: str
-    speaker_name: str = ""  # display name when it was said; never an identity
+    speaker_name: str = ""  # display name when it was said, never an identity; of a reply the human's who wrote it
     person_id: int | None = None  # None: no trustworthy sender, so no personal memory
     tokens: int = 0  # counted once, on append
     low_value: bool = False  # a user's filler that answers no pending question; decided once, on append

@@ -26,9 +26,12 @@ class Labels(msgspec.Struct, frozen=True, kw_only=True):
     carried: str
     observed: str
     past_reply: str  # E08; {when}
+    by_human: str  # stands before a reply that a human wrote in the agent's stead; {name}
+    left_by_human: str  # and before what they left for the agent alone; {name}
     replying: str  # {name}, {text}
     replying_to_bot: str  # {text}
     agent: str  # the speaker's mark of an agent in carried and recalled talk
+    human: str  # and of a human who answered in its stead; {name}
     person: str  # and of the person who is answered
     changed: str  # behind it, where what was said is so no longer
     cut: str  # {n}
@@ -64,9 +67,12 @@ ENGLISH = Labels(
     carried="The end of the talk here with another agent, before you took over; for reference",
     observed="Said in this group without asking you; background only",
     past_reply="[Earlier reply, {when}: its data and conclusions are what was found then, not the current state]",
+    by_human="[Written by {name}, a human colleague who answered in your stead]",
+    left_by_human="[Note for you by {name}, a human colleague, on handing the conversation back; the person has not seen it]",
     replying=", replying to {name}: “{text}”",
     replying_to_bot=", replying to you: “{text}”",
     agent="agent {name}",
+    human="human colleague {name}",
     person="this person",
     changed=", changed since",
     cut="\n[… {n} characters left out …]\n",
@@ -97,9 +103,12 @@ CHINESE = Labels(
     carried="【接手前的对话】（来源：此处与另一个智能体的最后对话，仅供参考）",
     observed="【群聊背景】（群里的发言，并未向你提问，仅作背景）",
     past_reply="[历史回复（{when}），其中的数据和结论为当时查询结果，不代表当前真实状态]",
+    by_human="[这条由人工同事 {name} 代替你回复]",
+    left_by_human="[人工同事 {name} 交还对话时留给你的说明，对方没有看到]",
     replying="，回复{name}：“{text}”",
     replying_to_bot="，回复你：“{text}”",
     agent="智能体 {name}",
+    human="人工同事 {name}",
     person="此人",
     changed="，之后有变",
     cut="\n[……此处省略 {n} 字……]\n",

@@ -299,7 +299,8 @@ class _Candidates:
         if entry.section == "recalled":
             row = self._recalled.get(entry.ids[-1])
         if row is not None:
-            speaker = self._names.get(row.user, row.speaker_name) if row.role == "user" else decode_part(row.agent)
+            answering = row.speaker_name or decode_part(row.agent)
+            speaker = self._names.get(row.user, row.speaker_name) if row.role == "user" else answering
             return row.role, speaker, row.text
         speaker, text = self._texts.get((entry.section, entry.ids[0]), ("", ""))
         return "memory", speaker, text

@@ -12,14 +12,14 @@ from functools import lru_cache
 
 import msgspec
 
-from memory.base import LedgerEntry, Loaded, ProfileItem, Verdict
+from memory.base import LedgerEntry, Loaded, Message, ProfileItem, Verdict
 from memory.choosing import ALWAYS, IN_WINDOW, SUPERSEDED, THRESHOLD
 from memory.key import decode_part
 from memory.labels import Labels
 from memory.policy import Policy
 from memory.ranking import Key
 from memory.slots import sentence_of, slot_of
-from memory.text import cut_middle, enclosed, one_line
+from memory.text import cut_middle, enclosed, neutral_name, one_line
 from memory.tokens import Tokenizer
 
 _LEAST = 24  # tokens: an item cut shorter says nothing
@@ -189,7 +189,7 @@ def _recalled(loaded: Loaded, labels: Labels, shown: Collection[Key], *, most: i
     """Each with its day; what the person said and what was replied, nothing of others."""
     items = []
     for row in reversed(loaded.recalled):
-        speaker = labels.person if row.role == "user" else labels.agent.format(name=_shown(row.agent))
+        speaker = labels.person if row.role == "user" else _answering(row, labels)
         text = cut_middle(_line(row.text), _RECALLED_CHARS, count=len, marker=" […] ")
         rule = IN_WINDOW if (row.scope_id, row.id) in shown else loaded.claims.get(row.id, "")
         speaker += labels.changed if rule == SUPERSEDED else ""
@@ -247,9 +247,16 @@ def _carried(loaded: Loaded, labels: Labels, names: dict[str, str]) -> _Source:
     heard = {row.turn_id for row in loaded.carried if row.role == "user" and row.deleted_ms is None}
     for row in loaded.carried:
         if row.deleted_ms is None and (row.turn_id in heard or row.turn_id not in asked):
-            speaker = names[row.user] if row.role == "user" else labels.agent.format(name=_shown(row.agent))
+            speaker = names[row.user] if row.role == "user" else _answering(row, labels)
             items.append(_Item(id=row.id, text=f"[{speaker}]: {enclosed(row.text)}", version=row.version))
     return _Source(name="carried", label=labels.carried, items=items, cut=labels.cut)
+
+
+def _answering(row: Message, labels: Labels) -> str:
+    """Name whoever wrote a reply."""
+    if row.speaker_name:
+        return labels.human.format(name=neutral_name(row.speaker_name, "?"))
+    return labels.agent.format(name=_shown(row.agent))
 
 
 def _observed(loaded: Loaded, labels: Labels, names: dict[str, str], *, most: int) -> _Source:

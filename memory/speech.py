@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from memory.base import Message, Quoted, Said
+from memory.base import HANDED_BACK, Message, Quoted, Said
 from memory.labels import Labels
 from memory.policy import Policy
 from memory.text import cut_middle, neutral_name, one_line, unforged, without_citations
@@ -79,6 +79,10 @@ class Speech:
         return f"[{quote.lstrip(',， ')}]\n" if quote else ""
 
     def _reply_mark(self, row: Message) -> str:
+        if row.speaker_name:
+            left = any(step.name == HANDED_BACK for step in row.steps)
+            label = self._labels.left_by_human if left else self._labels.by_human
+            return label.format(name=neutral_name(row.speaker_name, "?")) + "\n"
         if not (self._all_replies or (self._some_replies and row.looked_up_ms is not None)):
             return ""
         seconds = (row.looked_up_ms or row.created_ms) // 1000

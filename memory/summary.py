@@ -22,7 +22,7 @@ from memory.ids import Ids
 from memory.language import language_in
 from memory.models import SmallModel
 from memory.sensitive import redacted
-from memory.text import cut_middle, distinct_names, enclosed, without_citations
+from memory.text import cut_middle, distinct_names, enclosed, neutral_name, without_citations
 from memory.tokens import estimate
 
 logger = logging.getLogger(__name__)
@@ -92,7 +92,7 @@ async def summarise(
         part = chunk(rows, turns_after=covered.turns, keep=max(1, rules.keep_turns // 2))
         if not part:
             return stored
-        text = await _asked(covered.summary, part, rules, model)
+        text = await condensed(covered.summary, part, rules, model)
         made = Summary(
             id=ids.next(),
             scope_id=scope_id,
@@ -169,11 +169,15 @@ def question(summary: Summary | None, part: Sequence[Message], rules: Summarisin
     told = _told(part)
     for row in part:
         if row.turn_id in told and row.deleted_ms is None and row.text.strip():
-            speaker = "assistant" if row.role == "assistant" else names[row.user] if rules.group else "person"
+            speaker = _answering(row) if row.role == "assistant" else names[row.user] if rules.group else "person"
             text = without_citations(row.text) if row.role == "assistant" else row.text
             shown = cut_middle(enclosed(text), _MESSAGE_CHARS, count=len, marker=" […] ")
             lines.append(f'<message from="{speaker}">{shown}</message>')
     return SYSTEM[_language(part, rules)].replace("{chars}", str(rules.max_chars)), "\n".join(lines)
+
+
+def _answering(row: Message) -> str:
+    return f"assistant (human {neutral_name(row.speaker_name, '?')})" if row.speaker_name else "assistant"
 
 
 def _language(part: Sequence[Message], rules: Summarising) -> str:
@@ -183,7 +187,8 @@ def _language(part: Sequence[Message], rules: Summarising) -> str:
     return most or ("zh" if rules.language == "zh" else "en")
 
 
-async def _asked(summary: Summary | None, part: Sequence[Message], rules: Summarising, model: SmallModel) -> str:
+async def condensed(summary: Summary | None, part: Sequence[Message], rules: Summarising, model: SmallModel) -> str:
+    """Return the one summary of an earlier one and the messages after it, as it may be stored. Raises `ModelFailed`."""
     system, prompt = question(summary, part, rules)
     answer = await model.complete(system=system, prompt=prompt, schema=None, max_tokens=2 * rules.max_chars + 200)
     return accepted(answer, max_chars=rules.max_chars)
