@@ -86,6 +86,7 @@ class MessageEvent(_Event, frozen=True, kw_only=True, tag="message"):
     quote: Quote | None = None
     session: str | None = None  # a client's wish to continue a session (B34)
     language: str | None = None  # the person's language, if the platform tells (BCP 47)
+    probe: bool = False  # the gateway's own, to see that it answers; no adapter makes such
 
 
 class EditEvent(_Event, frozen=True, kw_only=True, tag="edit"):

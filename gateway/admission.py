@@ -15,6 +15,9 @@ from config.channels.base import RoomSettings, Trigger
 Action = Literal["answer", "observe", "ignore", "refuse", "apply"]
 
 
+PROBE = "probe"
+"""The rule that admits the gateway's own message; no other has it."""
+
 UNHEARD = ("not_addressed", "observe", "empty", "too_long")
 """Rules by which a message was not answered because nothing in it asked for that. Where a platform tells of one message twice,
 the other telling may show that it does (openclaw/openclaw#34859)."""
@@ -23,10 +26,11 @@ the other telling may show that it does (openclaw/openclaw#34859)."""
 class Verdict(msgspec.Struct, frozen=True):
     """What happens to an event. `rule` always names what decided.
 
-    answer: `private`, or the trigger that fired. refuse, with a notice to the person: `too_long`, `rate_limited`. observe:
-    `observe`. apply: `edit`, `delete`, `move`, `joined`, `left`. ignore: `bot` (its own, or another program's), `bot_depth`
-    (programs have been among themselves for long enough), `empty`, `not_allowed`, `not_addressed`, `too_long` (nobody asked
-    for an answer). What would be refused to a program is ignored: notices are for people.
+    answer: `private`, the trigger that fired, or `probe` (the gateway's own message). refuse, with a notice to the person:
+    `too_long`, `rate_limited`. observe: `observe`. apply: `edit`, `delete`, `move`, `joined`, `left`. ignore: `bot` (its own, or
+    another program's), `bot_depth` (programs have been among themselves for long enough), `empty`, `not_allowed`,
+    `not_addressed`, `too_long` (nobody asked for an answer). What would be refused to a program is ignored: notices are for
+    people.
     """
 
     action: Action
@@ -60,6 +64,8 @@ def admit(
         return Verdict("apply", "joined" if event.present else "left")
     if event.sender.is_bot and settings.bots == "ignore":
         return Verdict("ignore", "bot")
+    if isinstance(event, MessageEvent) and event.probe:
+        return Verdict("answer", PROBE)  # it is about the way, not about who may talk here
     if not isinstance(event, MessageEvent):
         # An edit or deletion concerns a message that was let in before, whatever the rules are now.
         return Verdict("apply", "edit" if isinstance(event, EditEvent) else "delete")

@@ -67,6 +67,7 @@ from gateway.pacing import Pacing
 from gateway.people import People
 from gateway.personal_memory import PersonalMemory
 from gateway.presence import Presence
+from gateway.probing import Probe
 from gateway.replies import Commands
 from gateway.rescoping import rules, settle
 from gateway.responder import Responder
@@ -75,6 +76,7 @@ from gateway.rooms import Rooms
 from gateway.routing import decode, place_of
 from gateway.showing import Showing
 from gateway.talk import Talk
+from gateway.traces import traced
 from gateway.wishes import command_in
 from memory.base import Identity
 from memory.derived import FullStore
@@ -95,7 +97,7 @@ logger = logging.getLogger(__name__)
 
 VERSION = "0.1.0"
 
-READ_AT_START = ("server", "storage", "redis", "database", "queue", "embedder")
+READ_AT_START = ("server", "storage", "redis", "database", "queue", "embedder", "telemetry")
 """Sections whose change waits for the next start."""
 
 MOVED_S = 60.0
@@ -314,7 +316,8 @@ async def run(
     metrics = Metrics(version=VERSION)
     pacing = Pacing()
     tokenizers, guesses = Tokenizers(), ProcessRateLimits()
-    async with opened(settings, ids=ids) as storage:
+    tracing = traced(settings.telemetry, instance=f"{ids.next():x}", version=VERSION, ended=metrics.spans_ended)
+    async with tracing as traces, opened(settings, ids=ids) as storage:
         store, queues = storage.store, storage.queues
         live = Live(
             configuration,
@@ -374,7 +377,9 @@ async def run(
             ended_at_once=ended,
             delivered=lambda channel, seconds: metrics.delivered(seconds, channel=channel),
             poll_s=settings.queue.poll_s,
+            traces=traces,
         )
+        probe = Probe(intake=intake, metrics=metrics, settings=lambda: live.configuration.settings.probe)
         presence = Presence(
             outbox=queues, names=memory.names, ids=ids, made=lambda name: live.made(name), ended=intake.ended
         )
@@ -382,7 +387,7 @@ async def run(
         explaining = Explaining(admin=Admin(memory=memory, store=store), intake=intake, inbox=queues, live=live)
         personal = PersonalMemory(store=store, ids=ids, clock=now_ms)
         remembering = MemoryOnPage(personal=personal, people=people, live=live)
-        asking = Asking(live=live, memory=memory, streams=streams, metrics=metrics)
+        asking = Asking(live=live, memory=memory, streams=streams, metrics=metrics, traces=traces)
         responder = Responder(
             inbox=queues,
             outbox=queues,
@@ -415,6 +420,7 @@ async def run(
             metrics=metrics,
             current=rooms.current,
             settled=intake.settled,
+            traces=traces,
         )
         learner = Learner(
             store.derived,
@@ -425,6 +431,7 @@ async def run(
             poll_s=queue.poll_s,
             learned=(lambda: None) if embedding is None else embedding.wake,
             clock=now_ms,
+            traces=traces,
         )
         lanes = Lanes(
             queues,
@@ -462,6 +469,7 @@ async def run(
             moved=rooms.move,
             counted=lambda channel, outcome: metrics.send_ended(channel=channel, outcome=outcome),
             limited=lambda channel, seconds: metrics.rate_limited(seconds, who=channel),
+            traces=traces,
         )
         health = Health(
             store=store,
@@ -470,6 +478,7 @@ async def run(
             timeout_s=settings.database.timeout_s,
             embedder=(lambda: None) if embedding is None else lambda: embedding.problem,
             store_warning=storage.warning,
+            probe=lambda: probe.problem,
         )
         retention = Retention(
             inbox=queues, store=store, metrics=metrics, settings=lambda: live.configuration.settings.retention
@@ -525,6 +534,7 @@ async def run(
             await live.apply(changed, intake=intake, tasks=tasks)
             metrics.settings_applied(changed.revision, now_ms=now_ms())
             retention.rescheduled()
+            probe.rescheduled()
             if any(counts_by_ranks(made) for made in live.agents().values()):
                 await tokenizers.warm()
 
@@ -540,6 +550,7 @@ async def run(
             lasting = [
                 tasks.create_task(follow_settings(tasks), name="settings"),
                 tasks.create_task(retention.run(), name="retention"),
+                tasks.create_task(probe.run(), name="probe"),
                 tasks.create_task(control.run(), name="edits"),
                 tasks.create_task(control.follow(), name="what others left"),
                 tasks.create_task(rooms.follow(), name="moved rooms"),

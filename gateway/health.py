@@ -37,9 +37,11 @@ class Health:
         timeout_s: float,
         embedder: Callable[[], str | None] = lambda: None,
         store_warning: str | None = None,
+        probe: Callable[[], str | None] = lambda: None,
     ) -> None:
-        """`embedder` tells why recall is by words alone, `store_warning` what guards the store less than it might; nobody is kept
-        away for that."""
+        """`embedder` tells why recall is by words alone, `store_warning` what guards the store less than it might, `probe` why
+        the gateway's own last message got no answer; nobody is kept away for any of that."""
+        self._probe = probe
         self._store_warning = store_warning
         self._embedder = embedder
         self._store = store
@@ -60,6 +62,8 @@ class Health:
             warnings["store"] = self._store_warning
         if (problem := self._embedder()) is not None:
             warnings["embedder"] = problem
+        if (problem := self._probe()) is not None:
+            warnings["probe"] = problem
         down = all(state != "ok" for state in agents.values())
         ready = not self.stopping and not down and checks["store"] == checks["queue"] == "ok"
         stopping = {"gateway": "stopping"} if self.stopping else {}

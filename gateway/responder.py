@@ -15,6 +15,7 @@ import msgspec
 from adapters.base import Address, Quote
 from config.channels.base import RoomSettings
 from gateway import logs
+from gateway.admission import PROBE
 from gateway.amending import DELETED, amended
 from gateway.asking import Asking, Draft
 from gateway.commands import personal
@@ -30,6 +31,7 @@ from gateway.notices import NOTICES, notice
 from gateway.outgoing import Outgoing, chunks_of, failure, left_by, refusal, whispered
 from gateway.people import People, vouched
 from gateway.presence import Presence
+from gateway.probing import pong
 from gateway.replies import Commands
 from gateway.rooms import target_of
 from gateway.routing import UNREADABLE, Route, decode, place_of
@@ -197,6 +199,8 @@ class Responder:
             return refusal(head, room)
         if head.agent not in self._live.agents():
             return failure("agent_missing", notice("agent_missing", head.language, agent=head.agent))
+        if head.rule == PROBE:
+            return await self._probed(head)
         if await self._moved(turn, head, room):
             return None
         command = command_in(message_of(head).text) if len(routes) == 1 else None
@@ -205,6 +209,14 @@ class Responder:
         if command.name == "new" and command.argument and vouched(head.event.sender):
             return await self._answer(turn, routes, shown, said=command.argument)
         return Outgoing(await self._commands.answer(command, head, room), personal=personal(command))
+
+    async def _probed(self, head: Route) -> Outgoing:
+        kind = self._live.configuration.settings.channels[head.event.channel].kind
+        try:
+            return Outgoing(await pong(self._live, head.agent, caller_of(head, kind=kind, person=None)))
+        except AgentFault as fault:
+            logger.warning("agent did not answer the probe", extra={"code": fault.code, "reason": str(fault)})
+            return failure(fault.code, notice("agent_failed", head.language))
 
     async def _answer(
         self, turn: Running, routes: list[Route], shown: Shown, *, said: str | None = None

@@ -7,12 +7,15 @@ restart and on another instance, too. Attributes are ids, names out of the setti
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from typing import Literal, Protocol
+
+from config.telemetry import TelemetrySettings
 
 Step = Literal["turn", "load", "ask", "append", "store", "send", "learn"]
 Value = str | int | float | bool
+Outcome = Literal["exported", "failed", "dropped"]
 
 
 class Span(Protocol):
@@ -62,6 +65,22 @@ class NoTraces:
 
 
 OFF = NoTraces()
+
+
+@asynccontextmanager
+async def traced(
+    settings: TelemetrySettings, *, instance: str, version: str, ended: Callable[[Outcome, int], None]
+) -> AsyncIterator[Traces]:
+    """Give what steps are told to, by the settings; `ended` hears, from any thread, what became of how many spans."""
+    if settings.traces_url is None:
+        yield OFF
+        return
+    from gateway.telemetry.otlp import exporting  # only who traces pays for it
+
+    async with exporting(
+        settings.traces_url, settings=settings, instance=instance, version=version, ended=ended
+    ) as traces:
+        yield traces
 
 
 def trace_id(turn: int) -> int:
