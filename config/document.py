@@ -23,7 +23,7 @@ def document_of(settings: Settings, resolved: Mapping[Place, RoomSettings], mark
     """Return the settings as canonical JSON in which every place says everything, so that no built-in default of a later
     release can change what it means."""
     data = settings.model_dump(mode="json", exclude={"server"})
-    _refer(data, settings_shape(), marks, ())
+    refer(data, settings_shape(), marks, ())
     defaults = resolve(base_layers(settings))
     data["defaults"] = defaults.model_dump(mode="json")
     data["memory"] = data["defaults"]["memory"]
@@ -37,8 +37,8 @@ def document_of(settings: Settings, resolved: Mapping[Place, RoomSettings], mark
     return json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
-def _refer(data: Any, shape: Shape, marks: Mapping[Path, Mark], path: Path) -> None:
-    """Put every secret's reference in its place."""
+def refer(data: Any, shape: Shape, marks: Mapping[Path, Mark], path: Path) -> None:
+    """Put every secret's reference in its place, `***` where it has none."""
     if shape.variants:
         shape = shape.variant(data["kind"])
     for step, value in list(data.items() if isinstance(data, dict) else enumerate(data)):
@@ -46,7 +46,7 @@ def _refer(data: Any, shape: Shape, marks: Mapping[Path, Mark], path: Path) -> N
         if child is not None and child.secret and value is not None:
             data[step] = (marks[*path, step].reference if (*path, step) in marks else None) or MASK
         elif child is not None and isinstance(value, dict | list):
-            _refer(value, child, marks, (*path, step))
+            refer(value, child, marks, (*path, step))
 
 
 def digest(document: str) -> str:

@@ -48,8 +48,8 @@ class Configuration:
     overlay: Overlay | None = None
     warnings: tuple[Problem, ...] = ()
     secret_files: tuple[FilePath, ...] = ()
+    marks: Mapping[Path, Mark]  # of each value that is written
     _places: Mapping[Place, RoomSettings]
-    _marks: Mapping[Path, Mark]
     _other_ids: Mapping[tuple[str, str], str]  # (channel, room): the id that its entry stands under
     _overruled: Mapping[Path, int]  # the file's lines that the overlay wins over
 
@@ -69,7 +69,7 @@ class Configuration:
             room = self._other_ids.get((channel, room), room)
         return origins(
             layers(self.settings, (channel, room, thread)),
-            self._marks,
+            self.marks,
             file=self.file,
             revision=self.overlay.number if self.overlay is not None else 0,
             overruled=self._overruled,
@@ -105,10 +105,7 @@ def load(
     """
     path = FilePath(path)
     reading = Reading(file=str(path), folder=path.parent, environ=environ, revision=str(overlay or ""), vault=vault)
-    root = _tree(_text(path, reading), reading)
-    overruled: Mapping[Path, int] = {}
-    if overlay is not None:
-        root, overruled = _overlaid(root, overlay, reading)
+    root, overruled = _read(path, overlay, reading)
     data = reading.read(root)
     _override(data, reading)
     named = data.get("agents")
@@ -126,6 +123,21 @@ def load(
         overlay=overlay,
         overruled=overruled,
     )
+
+
+def tree_of(path: str | FilePath, overlay: Overlay | None = None) -> Table:
+    """Return what file and overlay say, as written, references and all. Raises `InvalidSettings` where that can't be read."""
+    path = FilePath(path)
+    reading = Reading(file=str(path), folder=path.parent, environ={}, revision=str(overlay or ""))
+    root, _ = _read(path, overlay, reading)
+    if reading.problems:
+        raise InvalidSettings(reading.problems)
+    return root
+
+
+def _read(path: FilePath, overlay: Overlay | None, reading: Reading) -> tuple[Table, Mapping[Path, int]]:
+    root = _tree(_text(path, reading), reading)
+    return (root, {}) if overlay is None else _overlaid(root, overlay, reading)
 
 
 def from_document(document: str) -> Configuration:
@@ -177,7 +189,7 @@ def _configuration(
         warnings=warnings,
         secret_files=secret_files,
         _places=resolved,
-        _marks=marks,
+        marks=marks,
         _other_ids={},
         _overruled=overruled,
     )

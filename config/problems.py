@@ -15,6 +15,7 @@ Fault = tuple[Path, str, str]
 """Where, the problem and the remedy: what a check finds before line and value are looked up."""
 
 _BARE = re.compile(r"[\w-]+")
+_STEP = re.compile(r'(?P<bare>[\w-]+)|"(?P<quoted>(?:[^"\\]|\\.)*)"', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +58,24 @@ def path_text(path: Path) -> str:
         if isinstance(step, int):
             text += f"[{step}]"
         else:
-            text += ("." if text else "") + (step if _BARE.fullmatch(step) else f'"{step}"')
+            quoted = step.replace("\\", r"\\").replace('"', r"\"")
+            text += ("." if text else "") + (step if _BARE.fullmatch(step) else f'"{quoted}"')
     return text
+
+
+def path_of(text: str) -> tuple[str, ...]:
+    """Return the path that `path_text` writes so; places in lists can't be named. Raises ValueError, saying what is wrong."""
+    steps: list[str] = []
+    at = 0
+    while at < len(text):
+        if steps and text[at] != ".":
+            raise ValueError("is no path: keys stand apart by dots, in double quotes where they hold more than letters")
+        found = _STEP.match(text, at + bool(steps))
+        if found is None:
+            raise ValueError("is no path: write keys by name, lists whole, others in double quotes")
+        steps.append(found["bare"] or re.sub(r"\\(.)", r"\1", found["quoted"], flags=re.DOTALL))
+        at = found.end()
+    return tuple(steps)
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

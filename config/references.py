@@ -73,6 +73,13 @@ def open_vault(name: str, vault: Mapping[str, str]) -> str:
     return vault[name]
 
 
+def bare_reference(text: str) -> bool:
+    """Whether a text is nothing but references, none of which brings a default."""
+    found = list(_REFERENCE.finditer(text))
+    alone = bool(found) and not _REFERENCE.sub("", text)
+    return alone and all(one["name"] and one["default"] in (None, ":-") for one in found)
+
+
 def without_default(text: str) -> str:
     """Return a secret's reference as it may be shown: a default written into it is a secret too."""
     return _REFERENCE.sub(
