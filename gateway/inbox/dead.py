@@ -1,5 +1,5 @@
 """Dead letters: what was given up, or was sent and may not have arrived, until an admin has dealt with it; the protocol beside
-`Inbox` and `Outbox`, on the same object.
+`Inbox` and `Outbox` (there as `letters`).
 
 A letter is a turn. Each act takes place once: whoever decides on a letter names how often it was taken up again (`seen`), and
 whoever comes second changes nothing. What was sent before stays on record behind negative parts.
@@ -7,7 +7,7 @@ whoever comes second changes nothing. What was sent before stays on record behin
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Literal, Protocol
 
 import msgspec
@@ -59,6 +59,28 @@ class Letter(msgspec.Struct, frozen=True, kw_only=True):
     seen: int
     notice_of: Outcome | None = None
 
+    def concerned(self) -> tuple[Event, ...]:
+        """Return the events that an act on the letter concerns."""
+        states = ("dead",) if self.kind == "dead" else ("answered", "failed")
+        return tuple(event for event in self.events if event.state in states)
+
+    def current(self) -> tuple[Chunk, ...]:
+        """Return the chunks of the reply that stands."""
+        return tuple(chunk for chunk in self.chunks if chunk.index >= 0)
+
+    def undelivered(self) -> tuple[Chunk, ...]:
+        """Return the chunks that did not arrive, or may not have."""
+        return tuple(chunk for chunk in self.current() if chunk.state == self.kind)
+
+    def open_to(self, seen: int, answer: ByHand | None) -> bool:
+        """Say whether whoever saw it so may have it answered again, or by their own words."""
+        return self.seen == seen and (self.kind == "dead" or answer is not None)
+
+    def past(self, chunks: Iterable[Chunk]) -> list[tuple[Chunk, int]]:
+        """Return the chunks with the parts under which they stay on record: below all others of the turn."""
+        lowest = min(0, *(chunk.index for chunk in self.chunks)) if self.chunks else 0
+        return [(chunk, lowest - 1 - chunk.index) for chunk in chunks]
+
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """Which letters: of these channels (None: all), of one kind or both, ended with this code; older than turn `before_id`."""
@@ -77,11 +99,11 @@ class DeadLetters(Protocol):
     was read.
     """
 
-    async def letters(self, wanted: Wanted) -> tuple[Letter, ...]:
+    async def listed(self, wanted: Wanted) -> tuple[Letter, ...]:
         """Return letters, the newest first."""
         ...
 
-    async def letter(self, turn_id: int) -> Letter | None:
+    async def find(self, turn_id: int) -> Letter | None:
         """Return the turn's letter; None: it is none, or none any more."""
         ...
 

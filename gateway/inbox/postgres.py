@@ -25,6 +25,7 @@ from gateway.inbox.batch import RETRY_AFTER_S, GroupCommit
 from gateway.inbox.changes import Changes
 from gateway.inbox.erasable import Emptied, Mend, Page
 from gateway.inbox.postgres_accept import Arrival, accept
+from gateway.inbox.postgres_dead import PostgresLetters
 from gateway.inbox.postgres_events import Connection, Finish, Release, Show, Start
 from gateway.inbox.postgres_looking import PostgresLooking
 from gateway.inbox.postgres_member import Member, how_to_connect
@@ -85,6 +86,7 @@ class PostgresInbox:
         self._put = GroupCommit(self._put_batch, name="put")
         self._settle = GroupCommit(self._settle_batch, name="receipts")
         self.looking = PostgresLooking(self._connection)
+        self.letters = PostgresLetters(self._connection, reopened=self._reopened)
         self._leases = asyncio.Lock()
         self._opened = AsyncExitStack()
 
@@ -317,6 +319,10 @@ class PostgresInbox:
             results = await outbox.settle(db, batch, owner=self._member.id)
         self._changes.ring()
         return results
+
+    def _reopened(self, events: Sequence[Event]) -> None:
+        self._member.backlog += sum(event.kind == "message" for event in events)
+        self._changed()
 
     def _changed(self) -> None:
         self._changes.ring()

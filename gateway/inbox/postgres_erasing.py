@@ -30,11 +30,11 @@ _GIVE_UP = """UPDATE outbox_chunks c SET state = 'dead', settled_ms = %s WHERE t
 _SENDING = f"SELECT 1 FROM outbox_chunks WHERE turn_id = %s AND {LIVE} LIMIT 1"
 _END_REPLIED = "UPDATE inbox_events SET state = %s, outcome = %s WHERE id = %s AND state = 'replied'"
 _SAY_WHY = "UPDATE inbox_events SET outcome = %s WHERE id = %s AND state IN ('ignored', 'observed')"
-_EMPTY = f"""UPDATE inbox_events SET body = '', speaker = '', lane = '', subject = NULL, fingerprint = NULL, shown = NULL
-  WHERE id = %s AND {FINAL}"""
+_EMPTY = f"""UPDATE inbox_events SET body = '', speaker = '', lane = '', subject = NULL, fingerprint = NULL, shown = NULL,
+  notice_of = NULL, dealt_ms = coalesce(dealt_ms, %s) WHERE id = %s AND {FINAL}"""
 _EMPTY_REPLY = "UPDATE outbox_replies SET text = '' WHERE turn_id = %s AND text <> ''"
-_EMPTY_CHUNKS = """UPDATE outbox_chunks SET text = '', address = '', queue = '', message_id = NULL, shown = NULL, error = NULL
-  WHERE turn_id = %s AND queue <> ''"""
+_EMPTY_CHUNKS = """UPDATE outbox_chunks SET text = '', address = '', queue = '', message_id = NULL, shown = NULL, error = NULL,
+  dealt_ms = coalesce(dealt_ms, %s) WHERE turn_id = %s AND queue <> ''"""
 
 
 Found = tuple[Any, ...]  # id, turn, lane, kind, state
@@ -94,11 +94,11 @@ async def _erase(db: Connection, found: Sequence[Found], end: tuple[str, str | N
             ended.append(event_id)
         await db.execute(_SAY_WHY, (end[1], event_id))
         for kind, statement, of in (
-            ("inbox_events", _EMPTY, event_id),
-            ("outbox_replies", _EMPTY_REPLY, turn_id),
-            ("outbox_chunks", _EMPTY_CHUNKS, turn_id),
+            ("inbox_events", _EMPTY, (now_ms, event_id)),
+            ("outbox_replies", _EMPTY_REPLY, (turn_id,)),
+            ("outbox_chunks", _EMPTY_CHUNKS, (now_ms, turn_id)),
         ):
-            counts[kind] += (await db.execute(statement, (of,))).rowcount
+            counts[kind] += (await db.execute(statement, of)).rowcount
     return Emptied(ended=tuple(ended), busy=tuple(busy), counts=counts)
 
 

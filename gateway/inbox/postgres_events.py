@@ -244,7 +244,7 @@ async def stats(db: Connection) -> Stats:
     """Count what waits; reads only indexes as large as that."""
     cursor = await db.execute(
         f"""
-        SELECT e.*, c.*, (SELECT count(*) FROM inbox_events WHERE state = 'dead') FROM (
+        SELECT e.*, c.*, (SELECT count(*) FROM inbox_events WHERE state = 'dead' AND dealt_ms IS NULL) FROM (
           SELECT count(*) FILTER (WHERE state = 'accepted'), count(*) FILTER (WHERE state = 'running'),
             min(accepted_ms) FILTER (WHERE state = 'accepted'), min(accepted_ms)
           FROM inbox_events WHERE {WAITING} AND kind = 'message') AS e,
@@ -278,7 +278,7 @@ async def purge(db: Connection, *, before_ms: int, dedupe_before_ms: int, limit:
           DELETE FROM inbox_events WHERE id = ANY(ARRAY(
             SELECT id FROM inbox_events e WHERE id < %s AND {FINAL}
               AND (SELECT 1 FROM inbox_dedupe d WHERE d.event_id = e.id LIMIT 1) IS NULL
-            ORDER BY id LIMIT %s)) RETURNING id
+            ORDER BY id LIMIT %s)) AND {FINAL} RETURNING id
         ), chunks AS (
           DELETE FROM outbox_chunks WHERE turn_id = ANY(ARRAY(SELECT id FROM old)) RETURNING 1
         ), replies AS (

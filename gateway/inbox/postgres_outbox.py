@@ -241,7 +241,9 @@ WITH ended AS MATERIALIZED (
   WHERE e.turn_id = ANY(ARRAY(SELECT turn_id FROM ended)) AND e.turn_id <> e.id AND e.state = 'replied'
 )
 SELECT turn_id FROM ended""".format(
-    end="""outcome = coalesce((%(outcomes)s::text[])[array_position(%(over)s::bigint[], e.turn_id)], e.outcome),
+    end="""notice_of = CASE WHEN (%(outcomes)s::text[])[array_position(%(over)s::bigint[], e.turn_id)] IS NOT NULL
+      THEN e.outcome END,
+    outcome = coalesce((%(outcomes)s::text[])[array_position(%(over)s::bigint[], e.turn_id)], e.outcome),
     state = coalesce(
       coalesce((%(outcomes)s::text[])[array_position(%(over)s::bigint[], e.turn_id)], e.outcome)::json ->> 'state', 'answered')"""
 )

@@ -11,13 +11,11 @@ import itertools
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
 from gateway.errors import LeaseLost, StoreBusy
-from gateway.inbox import sqlite_dead as dead
 from gateway.inbox import sqlite_erasing as erasing
 from gateway.inbox import sqlite_events as events
 from gateway.inbox import sqlite_moves as moves
@@ -36,10 +34,10 @@ from gateway.inbox.base import (
 )
 from gateway.inbox.batch import RETRY_AFTER_S
 from gateway.inbox.changes import Changes
-from gateway.inbox.dead import ByHand, Letter, Wanted
 from gateway.inbox.erasable import Emptied, Mend, Page
 from gateway.inbox.local import LocalLanes
 from gateway.inbox.rows import Settlement, dedupe_digests
+from gateway.inbox.sqlite_dead import SqliteLetters
 from gateway.inbox.sqlite_file import SqliteFile
 from gateway.inbox.sqlite_looking import SqliteLooking
 
@@ -47,9 +45,7 @@ T = TypeVar("T")
 
 
 class SqliteInbox:
-    """Implements `Inbox`, `Outbox`, `Erasable` and `DeadLetters`; `async with` opens and closes it.
-
-    One process per file (see `StoreLock`)."""
+    """Implements `Inbox`, `Outbox` and `Erasable`; `async with` opens and closes it. One process per file (see `StoreLock`)."""
 
     def __init__(
         self,
@@ -69,6 +65,7 @@ class SqliteInbox:
         """
         self._file = SqliteFile(path, write_turn=write_turn, timeout_s=timeout_s)
         self.looking = SqliteLooking(self._file.look)
+        self.letters = SqliteLetters(self._file, reopened=self._reopened)
         self._changes = Changes(poll_s=poll_s)
         self._lease_s = lease_s
         self._accept_max = accept_max
@@ -262,30 +259,11 @@ class SqliteInbox:
     async def mend(self, channel: str, mend: Mend, *, after_id: int, limit: int) -> Page:
         return await self._file.write(lambda db: erasing.mend(db, channel, mend, after_id=after_id, limit=limit))
 
-    async def letters(self, wanted: Wanted) -> tuple[Letter, ...]:
-        return self._file.read(lambda db: dead.letters(db, wanted))
-
-    async def letter(self, turn_id: int) -> Letter | None:
-        return self._file.read(lambda db: dead.letter(db, turn_id))
-
-    async def reopen(self, turn_id: int, *, seen: int, answer: ByHand | None, now_ms: int) -> bool:
-        def reopened(events: tuple[Event, ...]) -> None:
-            for event in events:
-                if event.kind == "message":
-                    self._lanes.arrived(event.id, lane=event.lane)
-            self._changes.ring()
-
-        work = partial(dead.reopen, turn_id=turn_id, seen=seen, answer=answer, now_ms=now_ms)
-        return bool(await self._file.write(work, reopened))
-
-    async def send_again(self, turn_id: int, *, seen: int, redirect: Redirect, now_ms: int) -> bool:
-        return await self._file.write(
-            lambda db: dead.send_again(db, turn_id, seen=seen, redirect=redirect, now_ms=now_ms),
-            lambda _: self._changes.ring(),
-        )
-
-    async def set_aside(self, turn_id: int, *, seen: int, now_ms: int) -> bool:
-        return await self._file.write(lambda db: dead.set_aside(db, turn_id, seen=seen, now_ms=now_ms))
+    def _reopened(self, events: Sequence[Event]) -> None:
+        for event in events:
+            if event.kind == "message":
+                self._lanes.arrived(event.id, lane=event.lane)
+        self._changes.ring()
 
     async def _settle(self, how: Settlement) -> bool:
         return await self._file.write(

@@ -26,11 +26,11 @@ _GIVE_UP = """UPDATE outbox_chunks SET state = 'dead', settled_ms = ?
 _SENDING = f"SELECT 1 FROM outbox_chunks WHERE turn_id = ? AND {LIVE} LIMIT 1"
 _END_REPLIED = "UPDATE inbox_events SET state = ?, outcome = ? WHERE id = ? AND state = 'replied'"
 _SAY_WHY = "UPDATE inbox_events SET outcome = ? WHERE id = ? AND state IN ('ignored', 'observed')"
-_EMPTY = f"""UPDATE inbox_events SET body = x'', speaker = x'', lane = '', subject = NULL, fingerprint = NULL, shown = NULL
-  WHERE id = ? AND {FINAL}"""
+_EMPTY = f"""UPDATE inbox_events SET body = x'', speaker = x'', lane = '', subject = NULL, fingerprint = NULL, shown = NULL,
+  notice_of = NULL, dealt_ms = coalesce(dealt_ms, ?) WHERE id = ? AND {FINAL}"""
 _EMPTY_REPLY = "UPDATE outbox_replies SET text = '' WHERE turn_id = ? AND text <> ''"
-_EMPTY_CHUNKS = """UPDATE outbox_chunks SET text = '', address = x'', queue = '', message_id = NULL, shown = NULL, error = NULL
-  WHERE turn_id = ? AND queue <> ''"""
+_EMPTY_CHUNKS = """UPDATE outbox_chunks SET text = '', address = x'', queue = '', message_id = NULL, shown = NULL, error = NULL,
+  dealt_ms = coalesce(dealt_ms, ?) WHERE turn_id = ? AND queue <> ''"""
 
 
 def spoken(db: sqlite3.Connection, channel: str, speaker: str, *, after_id: int, limit: int) -> Page:
@@ -77,9 +77,9 @@ def erase(
             db.execute(_END_REPLIED, (*end, event_id))
             ended.append(event_id)
         db.execute(_SAY_WHY, (end[1], event_id))
-        counts["inbox_events"] += db.execute(_EMPTY, (event_id,)).rowcount
+        counts["inbox_events"] += db.execute(_EMPTY, (now_ms, event_id)).rowcount
         counts["outbox_replies"] += db.execute(_EMPTY_REPLY, (turn_id,)).rowcount
-        counts["outbox_chunks"] += db.execute(_EMPTY_CHUNKS, (turn_id,)).rowcount
+        counts["outbox_chunks"] += db.execute(_EMPTY_CHUNKS, (now_ms, turn_id)).rowcount
     return Emptied(ended=tuple(ended), busy=tuple(busy), counts=counts), left
 
 

@@ -167,7 +167,7 @@ def stats(db: sqlite3.Connection) -> Stats:
         f" FROM inbox_events WHERE {WAITING} AND kind = 'message'"
     ).fetchone()
     live, outbox_oldest = db.execute(f"SELECT count(*), min(put_ms) FROM outbox_chunks WHERE {LIVE}").fetchone()
-    (dead,) = db.execute("SELECT count(*) FROM inbox_events WHERE state = 'dead'").fetchone()
+    (dead,) = db.execute("SELECT count(*) FROM inbox_events WHERE state = 'dead' AND dealt_ms IS NULL").fetchone()
     return Stats(
         waiting=waiting_,
         running=running,

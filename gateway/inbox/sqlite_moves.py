@@ -60,7 +60,8 @@ def drop_chunks(
         due_again(db, queue)
     for turn_id in turns:
         db.execute(
-            f"UPDATE inbox_events SET state = 'dead', outcome = :outcome WHERE state = 'replied' AND {TURN}",
+            f"UPDATE inbox_events SET state = 'dead', notice_of = outcome, outcome = :outcome"
+            f" WHERE state = 'replied' AND {TURN}",
             {"turn": turn_id, "outcome": outcome},
         )
     return sorted(turns)

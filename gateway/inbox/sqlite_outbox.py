@@ -193,7 +193,8 @@ def _end_turn(db: sqlite3.Connection, how: Settlement) -> bool:
     if how.state == "dead":
         outcome = outcome_text(undeliverable(how.error or ""))
         db.execute(
-            f"UPDATE inbox_events SET state = 'dead', outcome = :outcome WHERE state = 'replied' AND {TURN}",
+            f"UPDATE inbox_events SET state = 'dead', notice_of = outcome, outcome = :outcome"
+            f" WHERE state = 'replied' AND {TURN}",
             {**turn, "outcome": outcome},
         )
     else:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.contracts.announcing import AnnounceContract, GiveUpContract
+from tests.contracts.dead import LetterContract
 from tests.contracts.inbox import AcceptContract, LaneContract
 from tests.contracts.moves import LaneMoveContract, RedirectContract
 from tests.contracts.outbox import OutboxContract
@@ -82,3 +83,7 @@ class TestPurge(PurgeContract):
 
 class TestErase(EraseContract):
     """A person's end."""
+
+
+class TestLetters(LetterContract):
+    """What waits for an admin."""
