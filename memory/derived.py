@@ -14,6 +14,7 @@ from typing import Protocol
 import msgspec
 
 from memory.base import Fact, Ledger, Message, Owner, ProfileItem, Store, Summary
+from memory.browsing import Browsing
 from memory.embedding import Vectors
 from memory.forgetting import Forgetting
 from memory.links import Links
@@ -215,7 +216,11 @@ class Derived(Protocol):
 
 
 class FullStore(Store, Protocol):
-    """A store with its derived rows, their vectors, what people forget, and what is stored of persons as a whole."""
+    """A store with its derived rows, their vectors, what people forget, and what is stored of persons and of conversations as a
+    whole."""
+
+    @property
+    def browsing(self) -> Browsing: ...
 
     @property
     def derived(self) -> Derived: ...

@@ -38,6 +38,7 @@ from memory.key import ConversationKey, Scope, decode_part, encode_part
 from memory.stores import postgres_sql as sql
 from memory.stores import postgres_turn as turn_sql
 from memory.stores.migrate import check_keys
+from memory.stores.postgres_browsing import postgres_browsing
 from memory.stores.postgres_derived import PostgresDerived
 from memory.stores.postgres_persons import postgres_forgetting, postgres_links, postgres_persons
 from memory.stores.postgres_pool import Database, Refused, Row
@@ -79,6 +80,7 @@ class PostgresStore:
         self._database = Database(dsn, pool_size=pool_size, timeout_s=timeout_s, read_only=read_only)
         self._ids = ids
         self.derived = PostgresDerived(self._database, ids=ids)
+        self.browsing = postgres_browsing(self._database)
         self.forgetting = postgres_forgetting(self._database)
         self.links = postgres_links(self._database)
         self.persons = postgres_persons(self._database)

@@ -97,6 +97,7 @@ class RedisCache:
         )
         # What touches no window goes straight through.
         self.derived = store.derived
+        self.browsing = store.browsing
         self.forgetting = store.forgetting
         self.links = store.links
         self.persons = ForgettingPersons(store.persons, forget=self._forget, forget_all=self._forget_all)

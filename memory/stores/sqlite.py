@@ -39,6 +39,7 @@ from memory.ids import now_ms as wall_ms
 from memory.key import ConversationKey, Scope
 from memory.stores import sqlite_append, sqlite_edit, sqlite_file, sqlite_load, sqlite_scopes
 from memory.stores.rows import read_ledger, storable_struct
+from memory.stores.sqlite_browsing import sqlite_browsing
 from memory.stores.sqlite_derived import SqliteDerived
 from memory.stores.sqlite_file import Synchronous, Translated
 from memory.stores.sqlite_persons import sqlite_forgetting, sqlite_links, sqlite_persons
@@ -82,6 +83,7 @@ class SqliteStore:
         self._translated = Translated(self._path)
         self._open: sqlite3.Connection | None = None
         self.derived = SqliteDerived(read=self._read, write=self._write, ids=ids)
+        self.browsing = sqlite_browsing(self._path, timeout_s=timeout_s)
         self.forgetting = sqlite_forgetting(read=self._read, write=self._write)
         self.links = sqlite_links(write=self._write)
         self.persons = sqlite_persons(read=self._read, write=self._write, settled=self.wipe)

@@ -97,6 +97,11 @@ def open_for_reading(path: Path, *, timeout_s: float) -> sqlite3.Connection:
     return db
 
 
+def open_beside(path: Path, *, timeout_s: float) -> sqlite3.Connection:
+    """Return a further read-only connection to a file that this process has open."""
+    return _connect(path, "ro", timeout_s=timeout_s)
+
+
 def _check_keys(db: sqlite3.Connection) -> None:
     (stored,) = db.execute("SELECT value FROM meta WHERE name = 'key_version'").fetchone()
     check_keys(stored)

@@ -1,0 +1,241 @@
+"""What is read of conversations, in SQL that SQLite and PostgreSQL share, step by step (see `person_steps.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import msgspec
+
+from memory.base import Quoted
+from memory.browsing import (
+    SEARCHED_LINES,
+    SEARCHED_TALKS,
+    TALKS,
+    Earlier,
+    Finds,
+    Found,
+    Line,
+    Mark,
+    Page,
+    SearchMark,
+    Talk,
+    Talks,
+    Wanted,
+    folded,
+)
+from memory.key import Scope, encode_part
+from memory.stores.person_steps import FAMILY, Ask, Rows, Values
+from memory.stores.rows import decoded_user
+
+Result = TypeVar("Result")
+Looked = Generator[Ask, Rows, Result]
+
+PART = 1_000
+"""Lines that one statement of a search reads."""
+LAST = 1 << 62
+"""Greater than every id and time."""
+
+_TALK = 'id, "user", channel, conversation, chat_type, agent, title, last_ms, session_id'
+_SAID = """id, scope_id, session_id, turn_id, event_id, role, text, "user", speaker_name, person_id, agent, conversation,
+  created_ms, version, edited_ms, deleted_ms, platform_message_id, reply_to, quote"""
+_HEARD = """id, scope_id, '' AS session_id, 0 AS turn_id, event_id, 'overheard' AS role, text, "user", speaker_name, person_id,
+  agent, conversation, created_ms, version, NULL AS edited_ms, NULL AS deleted_ms, platform_message_id, NULL AS reply_to,
+  NULL AS quote"""
+_LINES = (("messages", _SAID), ("observed", _HEARD))
+
+_quoted = msgspec.json.Decoder(Quoted).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """How a database walks a channel's conversations: the condition that its index answers, and its order."""
+
+    since: str
+    order: str
+
+
+def talks(spoken: Spoken, wanted: Wanted, *, after: Mark | None, limit: int) -> Looked[Talks]:
+    """Do what `Browsing.talks` promises."""
+    passed, whole = yield from _passed(spoken, wanted, after=after, most=limit if wanted.room is None else TALKS)
+    found = [talk for talk in passed if _in_room(talk, wanted.room)]
+    if len(found) > limit or (len(found) == limit and not (whole and found[-1] is passed[-1])):
+        return Talks(talks=tuple(found[:limit]), next=_mark(found[limit - 1]))
+    return Talks(talks=tuple(found), next=None if whole else _mark(passed[-1]))
+
+
+def _mark(talk: Talk) -> Mark:
+    return talk.last_ms, talk.id
+
+
+def _in_room(talk: Talk, room: str | None) -> bool:
+    return room is None or talk.scope.conversation.partition("/")[0] == encode_part(room, name="room")
+
+
+def _passed(spoken: Spoken, wanted: Wanted, *, after: Mark | None, most: int) -> Looked[tuple[list[Talk], bool]]:
+    """Return up to `most` conversations behind the mark, whatever their room, and whether these are all."""
+    last_ms, id_ = after or (LAST, LAST)
+    if wanted.person_id is not None:
+        found = yield from _of_person(wanted.person_id, wanted.channels)
+        found = [talk for talk in found if _mark(talk) < (last_ms, id_)]
+    else:
+        found = []
+        columns = yield from _channels(wanted.channels)
+        sql = f"""SELECT {_TALK} FROM scopes WHERE channel = :channel AND alias_of IS NULL AND last_ms > 0 AND {spoken.since}
+          AND (last_ms < :last OR last_ms = :last AND id < :id) ORDER BY {spoken.order}, id DESC LIMIT :most"""
+        for channel in columns:
+            values: Values = {"channel": channel, "last": last_ms, "id": id_, "most": most + 1}
+            rows = yield Ask(sql, values)
+            found += map(_talk, rows)
+    found.sort(key=_mark, reverse=True)
+    return found[:most], len(found) <= most
+
+
+def _channels(channels: Sequence[str] | None) -> Looked[list[str]]:
+    """Return the channels as they stand in a key's column; None: all that have conversations, found by the index."""
+    if channels is not None:
+        return [encode_part(channel, name="channel") for channel in channels]
+    sql = """WITH RECURSIVE found (channel) AS (SELECT min(channel) FROM scopes
+      UNION ALL SELECT (SELECT min(s.channel) FROM scopes AS s WHERE s.channel > found.channel) FROM found
+      WHERE found.channel IS NOT NULL) SELECT channel FROM found WHERE channel IS NOT NULL"""
+    rows = yield Ask(sql, {})
+    return [channel for (channel,) in rows]
+
+
+def _of_person(person_id: int, channels: Sequence[str] | None) -> Looked[list[Talk]]:
+    """Return where the person has spoken, or was overheard: each conversation found by the index, not each message."""
+    family = yield Ask(f"SELECT id FROM persons WHERE id IN {FAMILY}", {"person": person_id})
+    columns = None if channels is None else [encode_part(channel, name="channel") for channel in channels]
+    found: dict[int, Talk] = {}
+    for (id_,) in family:
+        for table, _ in _LINES:
+            rows = yield Ask(_where_spoken(table), {"person": id_, "most": TALKS})
+            found |= {row[0]: _talk(row) for row in rows if columns is None or row[2] in columns}
+    return list(found.values())
+
+
+def _where_spoken(table: str) -> str:
+    columns = ", ".join(f"s.{column.strip()}" for column in _TALK.split(","))
+    return f"""WITH RECURSIVE spoken (scope_id) AS (
+        SELECT min(scope_id) FROM {table} WHERE person_id = :person
+        UNION ALL SELECT (SELECT min(m.scope_id) FROM {table} AS m
+          WHERE m.person_id = :person AND m.scope_id > spoken.scope_id) FROM spoken WHERE spoken.scope_id IS NOT NULL)
+      SELECT {columns} FROM spoken JOIN scopes AS s ON s.id = spoken.scope_id LIMIT :most"""
+
+
+def talk(talk_id: int) -> Looked[Talk | None]:
+    """Do what `Browsing.talk` promises."""
+    sql = f"""SELECT {_TALK} FROM scopes
+      WHERE id = (SELECT coalesce(alias_of, id) FROM scopes WHERE id = :id)"""
+    rows = yield Ask(sql, {"id": talk_id})
+    return _talk(rows[0]) if rows else None
+
+
+def names(talk_id: int) -> Looked[tuple[Scope, ...]]:
+    """Do what `Browsing.names` promises."""
+    columns = '"user", channel, conversation, chat_type, agent'
+    own = yield Ask(f"SELECT {columns} FROM scopes WHERE id = :id", {"id": talk_id})
+    others = yield Ask(f"SELECT {columns} FROM scopes WHERE alias_of = :id ORDER BY id DESC LIMIT 49", {"id": talk_id})
+    return tuple(Scope(*row) for row in (*own, *others))
+
+
+def page(talk_id: int, *, limit: int, before_id: int | None, after_id: int | None) -> Looked[Page]:
+    """Do what `Browsing.page` promises."""
+    forward = before_id is None and after_id is not None
+    compare, order, edge = (">", "ASC", after_id or 0) if forward else ("<", "DESC", before_id or LAST)
+    lines: list[Line] = []
+    for table, columns in _LINES:
+        sql = f"SELECT {columns} FROM {table} WHERE scope_id = :scope AND id {compare} :edge ORDER BY id {order} LIMIT :most"
+        rows = yield Ask(sql, {"scope": talk_id, "edge": edge, "most": limit + 1})
+        lines += map(_line, rows)
+    lines.sort(key=lambda line: line.id, reverse=not forward)
+    more, lines = len(lines) > limit, lines[:limit]
+    others = yield from _others(talk_id, beyond=lines[0].id if lines else edge, forward=forward)
+    lines.sort(key=lambda line: line.id)
+    lines = yield from _with_earlier(talk_id, lines)
+    return Page(lines=tuple(lines), before=others if forward else more, behind=more if forward else others)
+
+
+def _others(talk_id: int, *, beyond: int, forward: bool) -> Looked[bool]:
+    """Return whether there are lines on the side from which the page comes."""
+    compare = "<" if forward else ">"
+    for table, _ in _LINES:
+        sql = f"SELECT 1 FROM {table} WHERE scope_id = :scope AND id {compare} :beyond LIMIT 1"
+        if (yield Ask(sql, {"scope": talk_id, "beyond": beyond})):
+            return True
+    return False
+
+
+def _with_earlier(talk_id: int, lines: Sequence[Line]) -> Looked[list[Line]]:
+    edited = [line.id for line in lines if line.version > 1 and line.role != "overheard"]
+    if not edited:
+        return list(lines)
+    sql = """SELECT id, version, text FROM message_versions
+      WHERE scope_id = :scope AND id >= :first AND id <= :last ORDER BY id, version LIMIT 1000"""
+    rows = yield Ask(sql, {"scope": talk_id, "first": min(edited), "last": max(edited)})
+    texts: dict[int, list[Earlier]] = {}
+    for id_, version, text in rows:
+        texts.setdefault(id_, []).append(Earlier(version=version, text=text))
+    return [msgspec.structs.replace(line, earlier=tuple(texts.get(line.id, ()))) for line in lines]
+
+
+def search(
+    spoken: Spoken, words: Sequence[str], wanted: Wanted, *, after: SearchMark | None, limit: int
+) -> Looked[Finds]:
+    """Do what `Browsing.search` promises."""
+    # Behind a mark means behind its id, too: the conversation in which the search stopped is the first one again.
+    start = None if after is None else (after.last_ms, after.talk_id + (after.line_id > 0))
+    listed, whole = yield from _passed(spoken, wanted, after=start, most=SEARCHED_TALKS)
+    found: list[Found] = []
+    read = 0
+    for one in (talk for talk in listed if _in_room(talk, wanted.room)):
+        before = after.line_id if after is not None and after.talk_id == one.id and after.line_id else LAST
+        while before:
+            rows = yield Ask(_PART, {"scope": one.id, "before": before, "most": PART})
+            for id_, text in rows:
+                read += 1
+                before = id_
+                if all(word in folded(text) for word in words):
+                    line = yield from _one(one.id, id_)
+                    found.append(Found(talk=one, line=line))
+                if len(found) == limit or read >= SEARCHED_LINES:
+                    return Finds(found=tuple(found), lines=read, next=SearchMark(one.last_ms, one.id, id_))
+            before = before if len(rows) == PART else 0
+    mark = None if whole or not listed else SearchMark(listed[-1].last_ms, listed[-1].id, 0)
+    return Finds(found=tuple(found), lines=read, next=mark)
+
+
+_PART = """SELECT id, text FROM (
+    SELECT id, text FROM (SELECT id, text FROM messages WHERE scope_id = :scope AND id < :before
+      ORDER BY id DESC LIMIT :most) AS said
+    UNION ALL SELECT id, text FROM (SELECT id, text FROM observed WHERE scope_id = :scope AND id < :before
+      ORDER BY id DESC LIMIT :most) AS heard) AS lines
+  ORDER BY id DESC LIMIT :most"""
+
+
+def _one(talk_id: int, id_: int) -> Looked[Line]:
+    for table, columns in _LINES:
+        rows = yield Ask(
+            f"SELECT {columns} FROM {table} WHERE scope_id = :scope AND id = :id", {"scope": talk_id, "id": id_}
+        )
+        if rows:
+            break
+    return _line(rows[0])
+
+
+def _talk(row: Sequence[Any]) -> Talk:
+    id_, user, channel, conversation, chat_type, agent, title, last_ms, session_id = row
+    return Talk(
+        id=id_,
+        scope=Scope(user, channel, conversation, chat_type, agent),
+        title=title,
+        last_ms=last_ms,
+        session_id=session_id,
+    )
+
+
+def _line(row: Sequence[Any]) -> Line:
+    values = dict(zip(Line.__struct_fields__, row, strict=False))
+    values["user"], quote = decoded_user(values["user"]), values["quote"]
+    return Line(**(values | {"quote": None if quote is None else _quoted(quote)}))
