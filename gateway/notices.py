@@ -63,6 +63,40 @@ NOTICES: dict[str, dict[Language, str]] = {
         "en": "That was more than {limit} messages in a minute. Please wait a little and send it again.",
         "zh": "一分钟内超过了 {limit} 条消息。请稍等片刻再发。",
     },
+    "quota_person": {
+        "en": "You have used up what I may do for you {span}. From {when} ({zone}) on I can answer you again.",
+        "zh": "您{span}的用量已经用完。{when}（{zone}）起我可以继续回答您。",
+    },
+    "quota_room": {
+        "en": "This group has used up what I may do here {span}. From {when} ({zone}) on I can answer again.",
+        "zh": "本群{span}的用量已经用完。{when}（{zone}）起我可以继续回答。",
+    },
+    "quota_channel": {
+        "en": "What I may do on this channel {span} is used up. From {when} ({zone}) on I can answer again.",
+        "zh": "这个渠道{span}的用量已经用完。{when}（{zone}）起我可以继续回答。",
+    },
+    "quota_agent": {
+        "en": "What may be asked here {span} is used up. From {when} ({zone}) on I can answer again.",
+        "zh": "这里{span}的用量已经用完。{when}（{zone}）起我可以继续回答。",
+    },
+    "quota_person_minute": {
+        "en": "You have used up what I may do for you in a minute. Please write again a minute from now.",
+        "zh": "您这一分钟的用量已经用完，请一分钟后再发。",
+    },
+    "quota_room_minute": {
+        "en": "This group has used up what I may do here in a minute. Please write again a minute from now.",
+        "zh": "本群这一分钟的用量已经用完，请一分钟后再发。",
+    },
+    "quota_channel_minute": {
+        "en": "What I may do on this channel in a minute is used up. Please write again a minute from now.",
+        "zh": "这个渠道这一分钟的用量已经用完，请一分钟后再发。",
+    },
+    "quota_agent_minute": {
+        "en": "What may be asked here in a minute is used up. Please write again a minute from now.",
+        "zh": "这里这一分钟的用量已经用完，请一分钟后再发。",
+    },
+    "quota_day": {"en": "today", "zh": "今天"},
+    "quota_month": {"en": "this month", "zh": "本月"},
     "stopped": {"en": "Stopped.", "zh": "已停止。"},
     "stopped_mark": {"en": "(stopped)", "zh": "（已停止）"},
     "help": {

@@ -1,0 +1,1 @@
+"""What was used up, by whom, and what may be: entries, sums, quotas."""

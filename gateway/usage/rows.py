@@ -1,0 +1,222 @@
+"""What was spent, as rows of the admins' database: entries that count once, and the sums and counts that are kept with them.
+
+Everything about an entry is written in one transaction, so the sums are at every moment those of the entries that were ever
+written. Raises `gateway.errors.StoreBusy`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import tzinfo
+from typing import Literal, NamedTuple, TypeVar
+
+from gateway.admin.database import Database, Transaction, Value
+from gateway.usage.entries import NOBODY, Entry, Purpose
+from gateway.usage.windows import Span, Starts, starts
+
+T = TypeVar("T")
+
+Kind = Literal["person", "room", "channel", "agent"]
+KINDS: tuple[Kind, ...] = ("person", "room", "channel", "agent")
+
+AT_ONCE = 50
+"""Rows of one statement."""
+
+
+class Subject(NamedTuple):
+    """Whom a quota is for. `channel` is "" of persons and agents."""
+
+    kind: Kind
+    channel: str
+    name: str
+
+
+class Amounts(NamedTuple):
+    """What was used up; `money` in millionths, as far as prices are known."""
+
+    messages: int = 0
+    tokens: int = 0
+    money: int = 0
+
+    def plus(self, other: Amounts) -> Amounts:
+        """Return both together."""
+        return Amounts(self.messages + other.messages, self.tokens + other.tokens, self.money + other.money)
+
+
+def amounts(entry: Entry) -> Amounts:
+    """Return what an entry uses up of quotas."""
+    return Amounts(entry.messages, entry.tokens, entry.money or 0)
+
+
+def person_subject(person: int) -> Subject:
+    """Return a person as whom a quota is for."""
+    return Subject("person", "", str(person))
+
+
+def subjects(entry: Entry) -> list[Subject]:
+    """Return for whom an entry counts. Of private chats no room is counted, and nobody is no person."""
+    found = [Subject("channel", "", entry.channel), Subject("agent", "", entry.agent)]
+    if entry.room:
+        found.append(Subject("room", entry.channel, entry.room))
+    if entry.person != NOBODY:
+        found.append(person_subject(entry.person))
+    return found
+
+
+_ENTRY = (
+    "id", "purpose", "turn_id", "at_ms", "channel", "room", "person", "agent", "model",
+    "failed", "estimated", "prompt", "cached", "completion", "money",
+)  # fmt: skip
+_DAY = ("day", "channel", "room", "person", "agent", "model", "purpose")
+SUMS = ("messages", "calls", "failed", "estimated", "unpriced", "prompt", "cached", "completion", "money")
+"""What is summed by day."""
+_COUNT = ("kind", "channel", "name", "span", "start")
+_COUNTED = ("messages", "tokens", "money")
+
+_FOLD = f"""INSERT INTO usage_days ({", ".join((*_DAY, *SUMS))})
+  SELECT {", ".join("0" if column == "person" else column for column in (*_DAY, *SUMS))}
+  FROM usage_days WHERE person = :person
+  ON CONFLICT ({", ".join(_DAY)}) DO UPDATE SET {", ".join(f"{name} = usage_days.{name} + excluded.{name}" for name in SUMS)}
+"""
+
+
+class UsageRows:
+    """The tables on one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def write(self, entries: Sequence[Entry], where: tzinfo) -> set[tuple[int, Purpose]]:
+        """Write entries, and count those that were not written before; return these. Days are those of the zone."""
+        unique = list({(entry.id, entry.purpose): entry for entry in reversed(entries)}.values())
+        async with self._database.writing() as db:
+            fresh = await _insert(db, sorted(unique, key=lambda entry: (entry.id, entry.purpose)))
+            new = [entry for entry in unique if (entry.id, entry.purpose) in fresh]
+            # In one order, everywhere: two instances must not wait for each other's rows.
+            await _add(db, "usage_days", _DAY, SUMS, _days(new, where))
+            await _add(db, "usage_counts", _COUNT, _COUNTED, _counts(new, where))
+        return fresh
+
+    async def counted(self, found: Sequence[Subject], at: Starts) -> dict[Subject, dict[Span, Amounts]]:
+        """Return what each of these has used up in the minute, day and month that have begun at `at`."""
+        sql = f"""SELECT span, {", ".join(_COUNTED)} FROM usage_counts
+          WHERE kind = :kind AND channel = :channel AND name = :name
+          AND ((span = 'minute' AND start = :minute) OR (span = 'day' AND start = :day) OR (span = 'month' AND start = :month))"""
+        read: dict[Subject, dict[Span, Amounts]] = {}
+        async with self._database.reading() as db:
+            for subject in found:
+                rows = await db.rows(sql, **subject._asdict(), **at._asdict())
+                read[subject] = {row[0]: Amounts(*row[1:]) for row in rows}
+        return read
+
+    async def answered(self, turn_ids: Collection[int]) -> set[int]:
+        """Return of which turns answers are counted already."""
+        found: set[int] = set()
+        for some in _batched(sorted(turn_ids)):
+            names, values = _listed(some)
+            sql = f"SELECT DISTINCT turn_id FROM usage_entries WHERE purpose = 'answer' AND turn_id IN ({names})"
+            async with self._database.reading() as db:
+                found |= {row[0] for row in await db.rows(sql, **values)}
+        return found
+
+    async def last_ms(self) -> int | None:
+        """Return when what was counted last had happened; None: nothing was counted yet."""
+        async with self._database.reading() as db:
+            ((last,),) = await db.rows("SELECT max(at_ms) FROM usage_entries")
+        return None if last is None else int(last)
+
+    async def erase(self, person: int) -> int:
+        """Take a person out of all rows; the sums stay, as nobody's. Return how many rows by day were theirs."""
+        async with self._database.writing() as db:
+            await db.run(_FOLD, person=person)
+            days = await db.run("DELETE FROM usage_days WHERE person = :person", person=person)
+            await db.run("UPDATE usage_entries SET person = 0 WHERE person = :person", person=person)
+            await db.run("DELETE FROM usage_counts WHERE kind = 'person' AND name = :name", name=str(person))
+        return days
+
+    async def purge(self, *, entries_before_ms: int, counts_before: Starts, days_before: str) -> int:
+        """Delete what has had its time; return how many rows."""
+        async with self._database.writing() as db:
+            gone = await db.run("DELETE FROM usage_entries WHERE at_ms < :at", at=entries_before_ms)
+            gone += await db.run("DELETE FROM usage_days WHERE day < :day", day=days_before)
+            for span, start in counts_before._asdict().items():
+                gone += await db.run(
+                    "DELETE FROM usage_counts WHERE span = :span AND start < :start", span=span, start=start
+                )
+        return gone
+
+
+async def _insert(db: Transaction, entries: Sequence[Entry]) -> set[tuple[int, Purpose]]:
+    found: set[tuple[int, Purpose]] = set()
+    for some in _batched(entries):
+        rows, values = _rows(_ENTRY, [[_value(getattr(entry, column)) for column in _ENTRY] for entry in some])
+        sql = f"INSERT INTO usage_entries ({', '.join(_ENTRY)}) VALUES {rows} ON CONFLICT DO NOTHING RETURNING id, purpose"
+        found |= {(row[0], row[1]) for row in await db.rows(sql, **values)}
+    return found
+
+
+async def _add(
+    db: Transaction, table: str, key: Sequence[str], sums: Sequence[str], found: Mapping[tuple[Value, ...], list[int]]
+) -> None:
+    columns = (*key, *sums)
+    for some in _batched(sorted(found.items())):
+        rows, values = _rows(columns, [[*of, *added] for of, added in some])
+        adding = ", ".join(f"{name} = {table}.{name} + excluded.{name}" for name in sums)
+        await db.run(
+            f"INSERT INTO {table} ({', '.join(columns)}) VALUES {rows} ON CONFLICT ({', '.join(key)}) DO UPDATE SET {adding}",
+            **values,
+        )
+
+
+def _days(entries: Iterable[Entry], where: tzinfo) -> dict[tuple[Value, ...], list[int]]:
+    found: dict[tuple[Value, ...], list[int]] = {}
+    for entry in entries:
+        purpose = "memory" if entry.purpose == "memory" else "answer"
+        day = starts(entry.at_ms, where).day
+        key = (day, entry.channel, entry.room, entry.person, entry.agent, entry.model, purpose)
+        _sum(found, key, [int(getattr(entry, name) or 0) for name in SUMS])
+    return found
+
+
+def _counts(entries: Iterable[Entry], where: tzinfo) -> dict[tuple[Value, ...], list[int]]:
+    found: dict[tuple[Value, ...], list[int]] = {}
+    for entry in entries:
+        for subject in subjects(entry):
+            for span, start in starts(entry.at_ms, where)._asdict().items():
+                _sum(found, (*subject, span, start), [*amounts(entry)])
+    return found
+
+
+def _sum(into: dict[tuple[Value, ...], list[int]], key: tuple[Value, ...], added: list[int]) -> None:
+    before = into.get(key)
+    into[key] = added if before is None else [old + more for old, more in zip(before, added, strict=True)]
+
+
+def _rows(columns: Sequence[str], rows: Sequence[Sequence[Value]]) -> tuple[str, dict[str, Value]]:
+    """Return the rows as SQL, with their values by name."""
+    values: dict[str, Value] = {}
+    lines = []
+    for number, row in enumerate(rows):
+        names = [f"{column}_{_letters(number)}" for column in columns]
+        values |= zip(names, row, strict=True)
+        lines.append(f"({', '.join(f':{name}' for name in names)})")
+    return ", ".join(lines), values
+
+
+def _listed(items: Sequence[Value]) -> tuple[str, dict[str, Value]]:
+    names = [f"item_{_letters(number)}" for number in range(len(items))]
+    return ", ".join(f":{name}" for name in names), dict(zip(names, items, strict=True))
+
+
+def _letters(number: int) -> str:
+    """Return a number in letters: names of parameters have no digits."""
+    return str(number).translate(str.maketrans("0123456789", "abcdefghij"))
+
+
+def _value(value: Value | bool) -> Value:
+    return int(value) if isinstance(value, bool) else value
+
+
+def _batched(items: Sequence[T]) -> Iterable[Sequence[T]]:
+    for start in range(0, len(items), AT_ONCE):
+        yield items[start : start + AT_ONCE]
