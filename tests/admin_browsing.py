@@ -1,0 +1,111 @@
+"""A real browser on the console: languages, themes, sizes, the checker axe, and what a page weighs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import axe_playwright_python
+from playwright.async_api import Browser, ConsoleMessage, Page, Response
+
+DESKTOP = {"viewport": {"width": 1280, "height": 800}}
+PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
+LOCALES = {"en": "en-US", "zh": "zh-CN"}
+
+# WCAG 2.2, 2.5.8: 24 by 24 px for what is pressed, links within text left out.
+SMALL = """() => [...document.querySelectorAll("button, summary, input, select, #nav a")].filter((node) => node.checkVisibility())
+  .filter((node) => !node.closest(".hidden, .skip") && node.type !== "hidden")
+  .filter((node) => { const at = (node.closest("label") ?? node).getBoundingClientRect();
+    return at.height < 24 || at.width < 24; })
+  .map((node) => node.outerHTML.slice(0, 120))"""
+
+
+@cache
+def _axe() -> str:
+    return (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text("utf-8")
+
+
+class Window:
+    """A reader's window on the console. Whatever the browser complains about is kept."""
+
+    def __init__(self, page: Page, url: str) -> None:
+        self.page = page
+        self.url = url
+        self.errors: list[str] = []
+        self.loaded: list[Response] = []
+        page.on("console", self._hear)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("response", lambda response: self.loaded.append(response))
+
+    def _hear(self, message: ConsoleMessage) -> None:
+        # A page that is an error is one, and the browser says so.
+        if message.type in ("error", "warning") and "Failed to load resource" not in message.text:
+            self.errors.append(f"{self.page.url}: {message.text}")
+
+    async def open(self, path: str) -> Response:
+        """Go to a path and return what was answered."""
+        self.loaded.clear()
+        response = await self.page.goto(self.url + path)
+        assert response is not None
+        return response
+
+    async def violations(self) -> list[str]:
+        """Return what axe finds wrong with the page, serious or not; needs a window with `bypass_csp`."""
+        await self.page.evaluate(_axe())
+        found = await self.page.evaluate("axe.run()")
+        return [
+            f"{self.page.url}: {rule['id']} ({rule['impact']}): {node['html'][:160]}"
+            for rule in found["violations"]
+            for node in rule["nodes"][:3]
+        ]
+
+    async def too_wide(self) -> int:
+        """Return by how many pixels the page is wider than its window."""
+        return int(
+            await self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        )
+
+    async def too_small(self) -> list[str]:
+        """Return what is too small to be pressed."""
+        return list(await self.page.evaluate(SMALL))
+
+    async def weight(self) -> int:
+        """Return the bytes of the page and all that it loaded, none of them compressed."""
+        return sum([len(await response.body()) for response in self.loaded if response.status == 200])
+
+    async def shoot(self, name: str) -> None:
+        """Take a picture of the whole page, if CLEW_PICTURES names a folder to look through."""
+        if folder := os.environ.get("CLEW_PICTURES"):
+            await self.page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
+
+
+@asynccontextmanager
+async def window(
+    browser: Browser,
+    url: str,
+    *,
+    language: Literal["en", "zh"] = "en",
+    theme: Literal["light", "dark"] = "light",
+    phone: bool = False,
+    checked: bool = False,
+    **more: Any,
+) -> AsyncIterator[Window]:
+    """A fresh window on the console at `url`; the browser's complaints fail the test. `checked`: axe may run in it."""
+    options = {
+        **(PHONE if phone else DESKTOP),
+        "locale": LOCALES[language],
+        "color_scheme": theme,
+        "bypass_csp": checked,
+    }
+    context = await browser.new_context(**{**options, **more})
+    context.set_default_timeout(15_000)
+    try:
+        opened = Window(await context.new_page(), url)
+        yield opened
+        assert [] == opened.errors
+    finally:
+        await context.close()
