@@ -11,7 +11,7 @@ INSERT INTO admin_access (one, version) VALUES (1, 0);
 CREATE TABLE admin_users (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   name text NOT NULL,
-  folded text UNIQUE, -- the name as it is compared; NULL: removed, and the name is free again
+  folded text UNIQUE, -- the name as it is compared at sign-in; NULL: removed, or signs in elsewhere
   password text, -- argon2id; NULL: does not sign in by one
   issuer text,
   subject text, -- at the issuer

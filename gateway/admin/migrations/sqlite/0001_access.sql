@@ -11,7 +11,7 @@ INSERT INTO admin_access (one, version) VALUES (1, 0);
 CREATE TABLE admin_users (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   name TEXT NOT NULL,
-  folded TEXT UNIQUE, -- the name as it is compared; NULL: removed, and the name is free again
+  folded TEXT UNIQUE, -- the name as it is compared at sign-in; NULL: removed, or signs in elsewhere
   password TEXT, -- argon2id; NULL: does not sign in by one
   issuer TEXT,
   subject TEXT, -- at the issuer

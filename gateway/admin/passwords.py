@@ -1,0 +1,98 @@
+"""Passwords of users that sign in by one: kept as argon2id (RFC 9106, its second profile: 64 MiB, 3 passes), compared in
+the same time whether there is such a user or not.
+
+One at a time: a password costs 64 MiB and some 50 ms, which whoever knocks must not be able to multiply.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from gateway.admin.operations import FieldProblem, Invalid
+from gateway.errors import StoreBusy
+
+if TYPE_CHECKING:
+    from argon2 import PasswordHasher
+
+T = TypeVar("T")
+
+SHORTEST, LONGEST = 12, 256
+_WAIT_S = 10.0
+
+
+def made_password() -> str:
+    """Return a password for somebody to sign in with at first: 120 random bits."""
+    return secrets.token_urlsafe(15)
+
+
+def check_new(password: str, *, name: str, field: str = "password") -> None:
+    """Raises `Invalid` for a password that is too easy to guess (NIST SP 800-63B: length counts, kinds of characters don't)."""
+    if len(password) < SHORTEST:
+        problem, remedy = f"it has {len(password)} characters", f"take at least {SHORTEST}, for example four words"
+    elif len(password) > LONGEST:
+        problem, remedy = f"it has {len(password):,} characters", f"take at most {LONGEST}"
+    elif len(set(password)) < 4:
+        problem, remedy = "it repeats itself", "take one with more variety, for example four words"
+    elif name and name.casefold() in password.casefold() and len(password) < len(name) + SHORTEST:
+        problem, remedy = "it is little more than the user's name", "take one that has nothing to do with the name"
+    else:
+        return
+    raise Invalid(
+        f"{field}: {problem}; {remedy}",
+        problems=(FieldProblem(path=field, value="***", problem=problem, remedy=remedy),),
+    )
+
+
+class Passwords:
+    """Makes and checks what is kept of passwords, off the event loop."""
+
+    def __init__(self, make: Callable[[], PasswordHasher] | None = None) -> None:
+        """`make`: another hasher; None: argon2id as told above."""
+        self._make = make or _argon2id
+        self._hasher: PasswordHasher | None = None
+        self._nobodys = ""
+        self._turn = asyncio.Lock()
+
+    async def kept(self, password: str) -> str:
+        """Return what is stored instead of the password. Raises `StoreBusy` when too many others wait."""
+        return await self._alone(lambda: self._ready().hash(password))
+
+    async def fits(self, password: str, kept: str | None) -> bool:
+        """Whether it is the password; `kept` None: it is nobody's, which takes as long to say. Raises `StoreBusy`."""
+        return await self._alone(lambda: self._fits(password[: LONGEST + 1], kept))
+
+    def _fits(self, password: str, kept: str | None) -> bool:
+        from argon2.exceptions import InvalidHashError, VerificationError
+
+        hasher = self._ready()
+        try:
+            return hasher.verify(kept or self._nobodys, password) and kept is not None
+        except (VerificationError, InvalidHashError):
+            return False
+
+    def _ready(self) -> PasswordHasher:
+        if self._hasher is None:
+            self._hasher = self._make()
+            self._nobodys = self._hasher.hash(secrets.token_urlsafe())
+        return self._hasher
+
+    async def _alone(self, work: Callable[[], T]) -> T:
+        try:
+            async with asyncio.timeout(_WAIT_S):
+                await self._turn.acquire()
+        except TimeoutError as exc:
+            raise StoreBusy("too many passwords are being checked now; try again", retry_after_s=_WAIT_S) from exc
+        try:
+            return await asyncio.to_thread(work)
+        finally:
+            self._turn.release()
+
+
+def _argon2id() -> PasswordHasher:
+    from argon2 import PasswordHasher  # who never signs in by password does not load it
+    from argon2.profiles import RFC_9106_LOW_MEMORY
+
+    return PasswordHasher.from_parameters(RFC_9106_LOW_MEMORY)
