@@ -26,7 +26,7 @@ $(VENV)/.run: $(UV) uv.lock
 	touch $@
 
 $(VENV)/.dev: $(UV) uv.lock
-	$(UV) sync --quiet --frozen --inexact --group dev
+	$(UV) sync --quiet --frozen --inexact --group dev --extra telemetry
 	touch $@ $(VENV)/.run
 
 $(VENV)/.bench: $(VENV)/.dev

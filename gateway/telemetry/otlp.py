@@ -23,7 +23,7 @@ from opentelemetry.sdk.trace.sampling import TraceIdRatioBased
 from config.telemetry import TelemetrySettings
 from gateway.traces import Outcome, Span, Step, Value, root_id, trace_id
 
-QUEUE, BATCH, EVERY_S = 4096, 512, 2.0
+QUEUE, BATCH, EVERY_S = 4096, 512, 1.0
 """Spans held at most, sent in one call, and the seconds between two calls."""
 
 KINDS = {"accept": trace.SpanKind.SERVER, "ask": trace.SpanKind.CLIENT, "send": trace.SpanKind.CLIENT}
