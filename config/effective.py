@@ -6,7 +6,7 @@ The most specific layer that says a value wins; sections merge key by key, lists
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ from config.overlay import IN_REVISION
 from config.problems import Path
 from config.settings import Settings
 
-LayerName = Literal["built-in", "kind", "memory", "defaults", "channel", "room", "thread"]
+LayerName = Literal["built-in", "kind", "memory", "defaults", "channel", "room", "thread", "gateway"]
 Place = tuple[str, str | None, str | None]
 """Channel, room, thread; None where the settings speak of all."""
 
@@ -52,6 +52,28 @@ class Origin:
             return "built-in" if self.layer == "built-in" else "built-in of the channel's kind"
         names = "".join(f", from ${name}" for name in self.environment)
         return f"{self.file}:{self.line} ({self.layer}{names})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """What is known of where written values stand: a mark for each, the file, the number of the console's revision (0: none),
+    and the file's lines that this wins over."""
+
+    file: str
+    marks: Mapping[Path, Mark]
+    revision: int = 0
+    overruled: Mapping[Path, int] = field(default_factory=dict)
+
+    def origin(self, path: Path, *, layer: LayerName) -> Origin:
+        """Return where the value at `path` comes from; of one that nobody wrote only the layer is known."""
+        mark = self.marks.get(path)
+        if mark is None:
+            return Origin(layer=layer)
+        if mark.line != IN_REVISION:
+            return Origin(layer=layer, file=self.file, line=mark.line, environment=mark.names)
+        # Under a value of the console's, or under the whole section that it stands in.
+        line = next((self.overruled[path[:n]] for n in range(len(path), 0, -1) if path[:n] in self.overruled), None)
+        return Origin(layer=layer, revision=self.revision, file=self.file if line is not None else None, line=line)
 
 
 def base_layers(settings: Settings) -> tuple[Layer, ...]:
@@ -97,34 +119,13 @@ def resolve(found: tuple[Layer, ...]) -> RoomSettings:
     return RoomSettings.model_validate(values)
 
 
-def origins(
-    found: tuple[Layer, ...],
-    marks: Mapping[Path, Mark],
-    *,
-    file: str,
-    revision: int = 0,
-    overruled: Mapping[Path, int] = {},
-) -> dict[str, Origin]:
-    """Return where each effective value comes from, by dotted path (`memory.window.turns`). `revision` is the console's, and
-    `overruled` the lines of the file that it wins over."""
+def origins(found: tuple[Layer, ...], sources: Sources) -> dict[str, Origin]:
+    """Return where each effective value comes from, by dotted path (`memory.window.turns`)."""
     result = {".".join(path): Origin(layer="built-in") for path, _ in _leaves(RoomSettings().model_dump())}
     for layer in found:
         for path, _ in _leaves(layer.values):
-            mark = marks.get((*layer.root, *path))
-            if mark is None:
-                origin = Origin(layer=layer.name)
-            elif mark.line == IN_REVISION:
-                line = _line_below(overruled, (*layer.root, *path))
-                origin = Origin(layer=layer.name, revision=revision, file=file if line is not None else None, line=line)
-            else:
-                origin = Origin(layer=layer.name, file=file, line=mark.line, environment=mark.names)
-            result[".".join(path)] = origin
+            result[".".join(path)] = sources.origin((*layer.root, *path), layer=layer.name)
     return result
-
-
-def _line_below(overruled: Mapping[Path, int], path: Path) -> int | None:
-    """Return the file's line under a value of the console's, or under the whole section that it stands in."""
-    return next((overruled[path[:n]] for n in range(len(path), 0, -1) if path[:n] in overruled), None)
 
 
 @cache

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from config.channels.base import RoomSettings
 from config.checks import check
 from config.document import digest, document_of
-from config.effective import Origin, Place, layers, origins, places, resolve
+from config.effective import Origin, Place, Sources, layers, origins, places, resolve
 from config.marks import Mark, Reading
 from config.masking import MASK
 from config.overlay import FILE_ONLY, IN_REVISION, Overlay, laid_over
@@ -48,10 +48,9 @@ class Configuration:
     overlay: Overlay | None = None
     warnings: tuple[Problem, ...] = ()
     secret_files: tuple[FilePath, ...] = ()
-    marks: Mapping[Path, Mark]  # of each value that is written
+    sources: Sources
     _places: Mapping[Place, RoomSettings]
     _other_ids: Mapping[tuple[str, str], str]  # (channel, room): the id that its entry stands under
-    _overruled: Mapping[Path, int]  # the file's lines that the overlay wins over
 
     def effective(self, channel: str, room: str | None = None, thread: str | None = None) -> RoomSettings:
         """Return the settings of a place; a room or thread that nobody configured has those above it.
@@ -67,13 +66,7 @@ class Configuration:
         """Return where each of `effective`'s values comes from, by dotted path (`memory.window.turns`)."""
         if room is not None:
             room = self._other_ids.get((channel, room), room)
-        return origins(
-            layers(self.settings, (channel, room, thread)),
-            self.marks,
-            file=self.file,
-            revision=self.overlay.number if self.overlay is not None else 0,
-            overruled=self._overruled,
-        )
+        return origins(layers(self.settings, (channel, room, thread)), self.sources)
 
     def moved(self, rooms: Iterable[tuple[str, str, str]]) -> Configuration:
         """Return the same settings for rooms that have another id now: (channel, former id, present id), the latest last.
@@ -115,14 +108,9 @@ def load(
         _check(settings, agents, reading)
     if reading.problems or settings is None:
         raise InvalidSettings(reading.problems, secret_files=reading.secret_files)
-    return _configuration(
-        settings,
-        reading.marks,
-        file=str(path),
-        secret_files=tuple(reading.secret_files),
-        overlay=overlay,
-        overruled=overruled,
-    )
+    number = overlay.number if overlay is not None else 0
+    sources = Sources(file=str(path), marks=reading.marks, revision=number, overruled=overruled)
+    return _configuration(settings, sources, secret_files=tuple(reading.secret_files), overlay=overlay)
 
 
 def tree_of(path: str | FilePath, overlay: Overlay | None = None) -> Table:
@@ -149,7 +137,7 @@ def from_document(document: str) -> Configuration:
         raise InvalidSettings(
             [_file_problem("revision", 1, f"{first['loc']}: {first['msg']}", _OTHER_RELEASE)]
         ) from None
-    return _configuration(settings, {}, file=f"revision {digest(document)}", document=document)
+    return _configuration(settings, Sources(file=f"revision {digest(document)}", marks={}), document=document)
 
 
 _OTHER_RELEASE = "it was stored by another release"
@@ -157,41 +145,38 @@ _OTHER_RELEASE = "it was stored by another release"
 
 def _configuration(
     settings: Settings,
-    marks: Mapping[Path, Mark],
+    sources: Sources,
     *,
-    file: str,
     document: str | None = None,
     secret_files: tuple[FilePath, ...] = (),
     overlay: Overlay | None = None,
-    overruled: Mapping[Path, int] = {},
 ) -> Configuration:
     resolved = {place: resolve(layers(settings, place)) for place in places(settings)}
     if document is None:
-        document = document_of(settings, resolved, marks)
+        document = document_of(settings, resolved, sources.marks)
     warnings = tuple(
         Problem(
-            file=file if mark.line else str(overlay),
+            file=sources.file if mark.line else str(overlay),
             line=mark.line,
             path=path_text(path),
             value=MASK,
             problem="a secret stands in the file itself",
             remedy="refer to it: ${NAME} or file:PATH",
         )
-        for path, mark in marks.items()
+        for path, mark in sources.marks.items()
         if mark.literal_secret
     )
     return Configuration(
         settings=settings,
         revision=digest(document),
         document=document,
-        file=file,
+        file=sources.file,
         overlay=overlay,
         warnings=warnings,
         secret_files=secret_files,
         _places=resolved,
-        marks=marks,
+        sources=sources,
         _other_ids={},
-        _overruled=overruled,
     )
 
 

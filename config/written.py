@@ -27,7 +27,7 @@ class Difference:
 def written(configuration: Configuration) -> dict[str, Any]:
     """Return what is written, file and overlay together, as JSON has it; what nobody wrote is not in it."""
     data: dict[str, Any] = configuration.settings.model_dump(mode="json", exclude_unset=True)
-    refer(data, settings_shape(), configuration.marks, ())
+    refer(data, settings_shape(), configuration.sources.marks, ())
     return data
 
 
