@@ -260,6 +260,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     exclusive: bool = False  # its account bears one connection at a time: the old one ends before a new one begins
     whispers: bool = False  # it can show a group's member what nobody else there sees (`Address.only_for`)
     deletions: bool = False  # its platform tells of messages that people delete
+    threads: bool = False  # any message of a room may begin a thread, which has the message's id
     command_prefix: str = ""  # stands before commands' names in its menu: `clew-` for /clew-new
 
 

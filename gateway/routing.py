@@ -19,12 +19,26 @@ from memory.key import ChatType, ConversationKey, Scope, scope_of
 from memory.language import language_in
 
 
+class Human(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A human's act in a take-over (`gateway/humans.py`). `said`: the event's text is their words. `begun`, `ended`: of which
+    the person is told, with `how` it ended; the `summary` is for the agent. `turn_id` is the turn before it."""
+
+    takeover: int
+    act: Literal["said", "begun", "ended"]
+    operator: str
+    name: str
+    turn_id: int
+    how: str | None = None
+    summary: str | None = None
+
+
 class Route(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An event with its way: who answers, whose memory, where the reply goes, under which settings.
 
     `key` is `str(ConversationKey)`, `scope` the five columns of the `Scope`, `revision` the settings'. `rule` is the rule that
     admitted the event, `refused` says that it gets a notice instead of an answer. The lane is not in it: it is named by
-    the stored scope, which this one may be a mere name of (`memory.names`).
+    the stored scope, which this one may be a mere name of (`memory.names`). `human` set: the event's sender is whom a human
+    answers, and what is in it was not said by them.
     """
 
     event: InboundEvent
@@ -36,6 +50,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     language: Language
     rule: str = ""
     refused: bool = False
+    human: Human | None = None
 
     def conversation_key(self) -> ConversationKey:
         """Return the key as its type."""

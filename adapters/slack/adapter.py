@@ -47,7 +47,8 @@ class SlackAdapter:
     sign_every_s = 90.0  # Slack takes a status away after two minutes
 
     def __init__(self, name: str, *, settings: SlackSettings) -> None:
-        self.capabilities = Capabilities(whispers=True, deletions=True, command_prefix=settings.slash_prefix)
+        prefix = settings.slash_prefix
+        self.capabilities = Capabilities(whispers=True, deletions=True, threads=True, command_prefix=prefix)
         self.heartbeat_s = settings.heartbeat_s
         self.show_every_s = settings.show_every_s if settings.stream else None
         self.shown_s: float | None = None

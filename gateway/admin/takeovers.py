@@ -216,6 +216,10 @@ class TakeoverRows:
             **msgspec.structs.asdict(post),
         )
 
+    async def unposted(self, turn_id: int) -> None:
+        """Forget a message that was none."""
+        await self._run("DELETE FROM takeover_posts WHERE turn_id = :turn", turn=turn_id)
+
     async def posts(self, takeover_id: int) -> list[Post]:
         """Return the messages about a take-over, oldest first."""
         async with self._database.reading() as db:

@@ -1,0 +1,100 @@
+"""What humans do in a conversation, on its way to the person: an event in the conversation's own lane, behind what runs there.
+
+So it is in order with all that the agent and the gateway say, is said once, and outlives every crash. The event's sender is the
+person whom it is for: an erasure finds it as theirs.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from typing import Literal
+
+import msgspec
+
+from adapters.base import MessageEvent
+from config.loader import Configuration
+from gateway.admin.takeovers import Takeover
+from gateway.desk import last_route
+from gateway.inbox.base import Inbox, NewEvent
+from gateway.incoming import message_of
+from gateway.routing import Human, Route, encode
+from gateway.taking_over import settings_of
+from memory.ids import Ids
+from memory.key import decode_part
+from memory.names import Names
+
+HUMAN = "human"
+"""The rule of what a human does."""
+
+Act = Literal["said", "begun", "ended"]
+
+
+class HumanLane:
+    """The way into all lanes."""
+
+    def __init__(
+        self,
+        *,
+        inbox: Inbox,
+        names: Names,
+        ids: Ids,
+        configuration: Callable[[], Configuration],
+        clock: Callable[[], int],
+    ) -> None:
+        """`clock` gives milliseconds since 1970."""
+        self._inbox = inbox
+        self._names = names
+        self._ids = ids
+        self._configuration = configuration
+        self._clock = clock
+
+    async def put(self, of: Takeover, act: Act, key: str, *, text: str = "") -> int:
+        """Put an act into the lane, once for each `key`; return its turn, 0 where nobody is left to hear of it. Raises
+        `StoreBusy` and `memory.errors.MemoryFault`."""
+        route, configuration = last_route(of), self._configuration()
+        if route is None or decode_channel(of) not in configuration.settings.channels:
+            return 0
+        scope, settings = route.memory_scope(), settings_of(of, configuration)
+        named = await self._names.find(scope, agent_change=settings.agent_change)
+        new = NewEvent(
+            id=self._ids.next(),
+            channel=route.event.channel,
+            kind="message",
+            speaker=route.event.sender.user,
+            body=encode(acted(route, of, act, text)),
+            token=secrets.token_urlsafe(24),
+            fingerprint=None,
+            now_ms=self._clock(),
+        )
+        accepted = await self._inbox.accept(new, lane=str(named.root), dedupe_ids=[f"takeover:{of.id}:{key}"])
+        return accepted.event.id
+
+
+def acted(route: Route, of: Takeover, act: Act, text: str) -> Route:
+    """Return the route of a human's act, where somebody last spoke by `route`. Pure."""
+    human = Human(
+        takeover=of.id,
+        act=act,
+        operator=of.operator or "",
+        name=of.operator_name or "",
+        turn_id=of.turn_id,
+        how=of.how,
+        summary=of.summary,
+    )
+    said = msgspec.structs.replace(message_of(route), text=text)
+    return msgspec.structs.replace(route, event=said, rule=HUMAN, refused=False, human=human)
+
+
+def wordless(route: Route) -> Route:
+    """Return the route of a message without what it says. Pure."""
+    said: MessageEvent = msgspec.structs.replace(
+        message_of(route), text="", quote=None, in_reply_to=None, dedupe_ids=()
+    )
+    address = msgspec.structs.replace(route.address, quoted=None, only_for=None)
+    return msgspec.structs.replace(route, event=said, address=address, human=None)
+
+
+def decode_channel(of: Takeover) -> str:
+    """Return the channel's name."""
+    return decode_part(of.channel)

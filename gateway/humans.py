@@ -1,0 +1,355 @@
+"""Humans in the bot's stead: who is asked for, who has a conversation, what they say in it, and how it goes back to the bot.
+
+The truth is a row (`gateway/admin/takeovers.py`). What the person is to see of it (a human's words, that one has come or gone)
+goes as an event through the conversation's own lane, behind what runs there: in order, once, and past every crash. An act that
+changes the row also notes in it what is owed to whom, so that whoever looks next goes on with what a crash has cut off.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+
+from adapters.base import MessageEvent
+from config.loader import Configuration
+from gateway.admin.operations import Disagrees, Invalid, Missing
+from gateway.admin.takeovers import AskedBy, Ending, Place, Takeover, TakeoverRows
+from gateway.desk import Desk, last_route
+from gateway.errors import StoreBusy
+from gateway.human_lane import HumanLane, decode_channel, wordless
+from gateway.inbox.base import Event, Inbox
+from gateway.routing import Route, decode, encode
+from gateway.taking_over import Wish, deadline_ms, place_for, places_of, settings_of
+from memory.errors import StoreUnavailable
+from memory.ids import Ids
+from memory.key import ANY, encode_conversation, encode_part
+
+logger = logging.getLogger(__name__)
+
+LOOK_S = 60.0
+"""The longest time between two looks: settings may have brought a deadline nearer."""
+
+MOST_CHARS = 32_000
+SUMMARY_CHARS = 2_000
+
+
+class Operator(NamedTuple):
+    """A human who answers: an id that is nobody else's, and the name that people see."""
+
+    id: str
+    name: str
+
+
+class Humans:
+    """All take-overs. `halt` cuts short the turns that run here and answer one of the given places; `counted` hears (channel,
+    what happened)."""
+
+    def __init__(
+        self,
+        *,
+        rows: TakeoverRows,
+        desk: Desk,
+        inbox: Inbox,
+        lane: HumanLane,
+        ids: Ids,
+        configuration: Callable[[], Configuration],
+        halt: Callable[[frozenset[Place]], None],
+        counted: Callable[[str, str], None],
+        clock: Callable[[], int],
+        retry_s: float,
+    ) -> None:
+        """`clock` gives milliseconds since 1970; a store that is away is asked again after `retry_s`."""
+        self._rows = rows
+        self._desk = desk
+        self._inbox = inbox
+        self._lane = lane
+        self._ids = ids
+        self._configuration = configuration
+        self._halt = halt
+        self._counted = counted
+        self._clock = clock
+        self._retry_s = retry_s
+        self._live: dict[Place, Takeover] = {}  # as of the last look: what admission goes by, and a broken database
+
+    # What turns ask
+
+    async def at(self, route: Route) -> Takeover | None:
+        """Return the live take-over of a message's conversation. While the database is away: as of the last look, as people are
+        answered without it."""
+        places = places_of(route)
+        try:
+            return await self._rows.at(places)
+        except StoreBusy:
+            logger.warning("take-over not looked up", exc_info=True)
+            return next((self._live[place] for place in places if place in self._live), None)
+
+    def covers(self, event: MessageEvent) -> bool:
+        """Whether a group's message is in a conversation that a human has, as of the last look: then it needs no mention."""
+        if event.chat_type != "group" or not self._live:
+            return False
+        channel = encode_part(event.channel)
+        row = self._live.get(Place(channel, encode_conversation(event.room, event.thread), ANY))
+        return row is not None and row.state == "active"
+
+    async def heard(self, of: Takeover, route: Route, event: Event, text: str, *, person_id: int | None) -> None:
+        """Note what a person said in it, and let the staff's room know. Repeating it does no harm."""
+        await self._rows.heard(of.id, last=encode(wordless(route)), turn_id=event.turn_id, person_id=person_id)
+        await self._desk.heard(of, event.id, text)
+
+    async def ask(
+        self, route: Route, wish: Wish, *, turn_id: int, person_id: int | None, said: str | None = None
+    ) -> tuple[Takeover, bool]:
+        """Ask for a human; return the conversation's take-over, and whether this made it. `said` is what the person wrote."""
+        found = await self._rows.at(places_of(route))
+        if found is not None:
+            return found, False
+        new = self._new(route, turn_id=turn_id, person_id=person_id, asked_by=wish.by, note=wish.note)
+        made, fresh = await self._rows.add(new)
+        if fresh:
+            logger.info(
+                "a human is asked for", extra={"takeover": made.id, "channel": route.event.channel, "by": wish.by}
+            )
+            self._counted(route.event.channel, f"asked_{wish.by}")
+            await self._desk.asked(made, said)
+            await self._rows.told(made)
+        return made, fresh
+
+    # What operators do
+
+    async def find(self, takeover_id: int) -> Takeover:
+        """Return the row. Raises `Missing`."""
+        found = await self._rows.get(takeover_id)
+        if found is None:
+            raise Missing(f"there is no take-over {str(takeover_id)!r}")
+        return found
+
+    async def event(self, turn_id: int) -> tuple[Event, Route]:
+        """Return a turn's event and its route. Raises `Missing`."""
+        event = await self._inbox.event(turn_id)
+        try:
+            route = decode(event.body) if event is not None else None
+        except msgspec.DecodeError:
+            route = None
+        if event is None or route is None or not isinstance(route.event, MessageEvent):
+            raise Missing(f"there is no message {str(turn_id)!r} any more by which a conversation could be taken over")
+        return event, route
+
+    async def ask_for(self, turn_id: int, note: str | None) -> Takeover:
+        """Ask for a colleague in a turn's conversation. Raises `Missing`."""
+        event, route = await self.event(turn_id)
+        made, _ = await self.ask(route, Wish(by="operator", note=note), turn_id=event.turn_id, person_id=None)
+        return made
+
+    async def begin(self, turn_id: int, operator: Operator, *, over: bool) -> Takeover:
+        """Take a turn's conversation over. `over`: also from whoever has it. Raises `Missing`, `Disagrees`."""
+        event, route = await self.event(turn_id)
+        found = await self._rows.at(places_of(route))
+        if found is None:
+            new = self._new(route, turn_id=event.turn_id, person_id=None, asked_by="operator", note=None)
+            now = self._clock()
+            begun = msgspec.structs.replace(
+                new, state="active", operator=operator.id, operator_name=operator.name, owed="begun", touched_ms=now
+            )
+            found, fresh = await self._rows.add(begun)
+            if fresh:
+                return await self._begun(found)
+        return await self.take(found, operator, over=over)
+
+    async def take(self, of: Takeover, operator: Operator, *, over: bool) -> Takeover:
+        """Take a request, or with `over` also somebody's conversation. Raises `Disagrees`, which names who has it."""
+        if of.state == "ended":
+            raise Disagrees(f"take-over {str(of.id)!r} has ended ({of.how})")
+        if of.state == "active" and of.operator == operator.id:
+            return of
+        if of.state == "active" and not over:
+            raise Disagrees(f"{of.operator_name} has this conversation; take it over from them if you have to")
+        if not await self._rows.take(of, operator=operator.id, name=operator.name, now_ms=self._clock()):
+            raise Disagrees("somebody else was faster, or it has just ended; look again")
+        return await self._begun(await self.find(of.id))
+
+    async def _begun(self, of: Takeover) -> Takeover:
+        logger.info("taken over", extra={"takeover": of.id, "channel": of.channel, "operator": of.operator})
+        self._live[of.place] = of
+        self._halt(frozenset({of.place}))
+        self._counted(decode_channel(of), "begun")
+        await self._tell(of)
+        return of
+
+    async def say(self, of: Takeover, operator: Operator, text: str, *, key: str, at_desk: bool = False) -> int:
+        """Send a human's words; return their turn. The same `key` sends nothing twice. Raises `Disagrees`, `Invalid`, `Missing`,
+        `StoreBusy`."""
+        if not text.strip() or len(text) > MOST_CHARS:
+            raise Invalid(f"text: {len(text)} characters; write 1 to {MOST_CHARS}")
+        self._held_by(of, operator)
+        await self._rows.touch(of.id, now_ms=self._clock())
+        turn_id = await self._lane.put(of, "said", f"said:{key}", text=text)
+        if not at_desk:
+            await self._desk.said(of, turn_id, text)
+        return turn_id
+
+    async def hand_back(self, of: Takeover, operator: Operator, summary: str | None) -> Takeover:
+        """Give the conversation back to the bot, which is left the summary; of a request: say that no human is needed. Raises
+        `Disagrees`, `Invalid`."""
+        left = (summary or "").strip() or None
+        if left is not None and len(left) > SUMMARY_CHARS:
+            raise Invalid(f"summary: {len(left)} characters; write at most {SUMMARY_CHARS}")
+        if of.state != "asked":
+            self._held_by(of, operator)
+        return await self._end(of, "handed_back" if of.state == "active" else "dismissed", summary=left)
+
+    def _held_by(self, of: Takeover, operator: Operator) -> None:
+        if of.state == "ended":
+            raise Disagrees(f"take-over {str(of.id)!r} has ended ({of.how})")
+        if of.state == "asked":
+            raise Disagrees("nobody has this conversation yet; take it over first")
+        if of.operator != operator.id:
+            raise Disagrees(f"{of.operator_name} has this conversation; take it over from them if you have to")
+        if last_route(of) is None or decode_channel(of) not in self._configuration().settings.channels:
+            raise Disagrees("the conversation can't be written to any more: its channel or its person is gone")
+
+    async def _end(self, of: Takeover, how: Ending, *, summary: str | None) -> Takeover:
+        if not await self._rows.end(of, how, summary=summary, now_ms=self._clock()):
+            raise Disagrees("something was done here in between; look again")
+        ended = await self.find(of.id)
+        self._ended(ended)
+        await self._tell(ended)
+        return ended
+
+    def _ended(self, of: Takeover) -> None:
+        logger.info("take-over ended", extra={"takeover": of.id, "channel": of.channel, "how": of.how})
+        self._live.pop(of.place, None)
+        self._counted(decode_channel(of), of.how or "")
+
+    # What the staff's room says
+
+    async def about(self, event: MessageEvent) -> Takeover | None:
+        """Return the take-over that a message in a staff's room is about; None: it is like any other message."""
+        return await self._desk.about(event)
+
+    async def desk_said(self, event: Event, message: MessageEvent) -> None:
+        """Act on what a staff member wrote about a take-over. Repeating it does no harm."""
+        of = await self._desk.about(message)
+        if of is None:
+            return
+        operator = Operator(
+            f"desk:{message.channel}:{message.sender.user}", message.sender.name or message.sender.account
+        )
+        word, rest = _command(message.text)
+        try:
+            if of.state == "ended":
+                await self._desk.over(of)
+            elif word == "back":
+                await self.hand_back(of, operator, rest)
+            elif word == "take":
+                await self.take(of, operator, over=True)
+            else:
+                if of.state == "asked":
+                    of = await self.take(of, operator, over=False)
+                await self.say(of, operator, message.text, key=f"desk:{event.id}", at_desk=True)
+        except Disagrees:
+            now = await self.find(of.id)
+            if now.state == "ended":
+                await self._desk.over(now)
+            else:
+                await self._desk.other_has_it(now, message.sender.user)
+
+    # What lasts
+
+    async def follow(self) -> None:
+        """Hear of what other instances do, end what is overdue, and tell what is owed, for as long as the gateway runs."""
+        seen = 0
+        while True:
+            try:
+                within_s = await self.look()
+                seen = await self._changed(seen, within_s=within_s)
+            except (StoreBusy, StoreUnavailable):
+                logger.warning("take-overs not looked at", exc_info=True)
+                await asyncio.sleep(self._retry_s)  # nothing tells when it is back
+
+    async def look(self) -> float:
+        """Do once what `follow` does for ever; return the seconds until there is something to do by itself."""
+        live = await self._rows.live()
+        self._live = {row.place: row for row in live}
+        if taken := frozenset(row.place for row in live if row.state == "active"):
+            self._halt(taken)
+        for row in await self._rows.owing():
+            await self._tell(row)
+        now, left_s = self._clock(), LOOK_S
+        for row in live:
+            due = deadline_ms(row, settings_of(row, self._configuration()).takeover)
+            if due > now:
+                left_s = min(left_s, (due - now) / 1000)
+            elif await self._rows.end(
+                row, "timed_out" if row.state == "active" else "not_taken", summary=None, now_ms=now
+            ):
+                ended = await self.find(row.id)
+                self._ended(ended)
+                await self._tell(ended)
+        return max(left_s, 0.01)
+
+    async def move(self, channel: str, room: str, now_room: str) -> None:
+        """Let take-overs of a room go on under its new id."""
+        await self._rows.move(channel, room, now_room)
+
+    async def _changed(self, seen: int, *, within_s: float) -> int:
+        try:
+            async with asyncio.timeout(within_s):
+                return await self._rows.changed(seen)
+        except TimeoutError:
+            return seen
+
+    async def _tell(self, of: Takeover) -> None:
+        """Pay what is owed. Repeating it tells nobody twice."""
+        match of.owed:
+            case "asked":
+                await self._desk.asked(of, None)
+            case "begun":
+                await self._lane.put(of, "begun", f"begun:{of.changes}")
+                await self._desk.begun(of)
+            case "ended":
+                await self._lane.put(of, "ended", "ended")
+                await self._desk.ended(of)
+        await self._rows.told(of)
+
+    def _new(
+        self, route: Route, *, turn_id: int, person_id: int | None, asked_by: AskedBy, note: str | None
+    ) -> Takeover:
+        place, now = place_for(route), self._clock()
+        return Takeover(
+            id=self._ids.next(),
+            channel=place.channel,
+            conversation=place.conversation,
+            user=place.user,
+            chat_type=route.event.chat_type,
+            state="asked",
+            asked_by=asked_by,
+            note=note[:SUMMARY_CHARS] if note else None,
+            person_id=person_id,
+            operator=None,
+            operator_name=None,
+            since_ms=now,
+            touched_ms=now,
+            created_ms=now,
+            how=None,
+            summary=None,
+            owed="asked",
+            last=encode(wordless(route)),
+            last_person_id=person_id,
+            turn_id=turn_id,
+            changes=0,
+        )
+
+
+_COMMANDS = {"back": "back", "交还": "back", "take": "take", "接手": "take"}
+
+
+def _command(text: str) -> tuple[str, str]:
+    """Return what a staff member's message orders ("": nothing, it is for the person), and what stands behind that. A slash is
+    not enough: there are platforms that take it for a command of their own."""
+    word, *rest = text.strip().split(maxsplit=1) or [""]
+    marked = word[:1] in ("!", "！", "/", "／")
+    return (_COMMANDS.get(word[1:].lower(), "") if marked else ""), "".join(rest)
