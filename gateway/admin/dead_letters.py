@@ -1,0 +1,321 @@
+"""Deals with dead letters: what was given up, and what may not have arrived. Seen, sent or answered again, answered by hand, or
+set aside; one by one or many at once, each exactly once.
+
+A letter of a channel that the actor does not handle is none to them. Words are shown only to who may read there.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Collection
+from typing import Literal
+
+import msgspec
+
+from adapters.base import Address, MessageEvent
+from config.loader import Configuration
+from gateway.admin.acts.dead_letters import (
+    ANSWER,
+    DISCARD,
+    LIST,
+    MANY_AT_ONCE,
+    RETRY,
+    SHOW,
+    AnswerAsked,
+    DiscardAsked,
+    Done,
+    How,
+    LetterAsked,
+    LetterDealt,
+    LetterLine,
+    LettersAsked,
+    LettersPage,
+    LetterTold,
+    ManyAsked,
+    ManyDealt,
+    OneOfMany,
+    PieceTold,
+    RetryAsked,
+    SaidTold,
+    SawWhat,
+)
+from gateway.admin.operations import Acting, Disagrees, FieldProblem, Handlers, Invalid, Missing
+from gateway.errors import StoreBusy
+from gateway.inbox.base import Chunk, Target
+from gateway.inbox.dead import ByHand, DeadLetters, Letter, Wanted
+from gateway.rooms import target_of
+from gateway.routing import Route, decode
+from memory.ids import Ids
+
+logger = logging.getLogger(__name__)
+
+
+class DeadLetterActs:
+    """Does the acts. `current` says where an address is now, `dealt` counts (channel, what was done)."""
+
+    def __init__(
+        self,
+        *,
+        letters: DeadLetters,
+        configuration: Callable[[], Configuration],
+        current: Callable[[Address], Address],
+        ids: Ids,
+        clock: Callable[[], int],
+        dealt: Callable[[str, str], None],
+    ) -> None:
+        """`clock` gives milliseconds since 1970, UTC."""
+        self._letters = letters
+        self._configuration = configuration
+        self._current = current
+        self._ids = ids
+        self._clock = clock
+        self._dealt = dealt
+
+    def handlers(self) -> Handlers:
+        return {
+            LIST: self.list,
+            SHOW: self.show,
+            RETRY: self.retry,
+            DISCARD: self.discard,
+            ANSWER: self.answer,
+            MANY_AT_ONCE: self.many,
+        }
+
+    async def list(self, acting: Acting, asked: LettersAsked) -> LettersPage:
+        found = await self._letters.listed(
+            Wanted(
+                channels=_channels(acting, asked.channel),
+                kind=asked.kind,
+                code=asked.code,
+                before_id=None if asked.after is None else int(asked.after),
+                limit=asked.limit + 1,
+            )
+        )
+        page = found[: asked.limit]
+        more = len(found) > len(page)
+        return LettersPage(letters=tuple(map(self._line, page)), next=str(page[-1].turn_id) if more else None)
+
+    async def show(self, acting: Acting, asked: LetterAsked) -> LetterTold:
+        letter = await self._found(acting, asked.turn)
+        acting.note(turn=asked.turn)
+        words = acting.may("read", _channel(letter))
+        return LetterTold(
+            letter=self._line(letter),
+            said=tuple(_said(event.id, event.body, event.accepted_ms) for event in letter.events) if words else (),
+            pieces=tuple(_piece(chunk, words=words) for chunk in letter.chunks),
+        )
+
+    async def retry(self, acting: Acting, asked: RetryAsked) -> LetterDealt:
+        letter = await self._found(acting, asked.turn)
+        acting.note(turn=asked.turn, how=asked.how)
+        return await self._retried(letter, asked.how, may_repeat=asked.may_repeat, seen=asked.seen)
+
+    async def discard(self, acting: Acting, asked: DiscardAsked) -> LetterDealt:
+        letter = await self._found(acting, asked.turn)
+        acting.note(turn=asked.turn)
+        return await self._set_aside(letter, seen=asked.seen)
+
+    async def answer(self, acting: Acting, asked: AnswerAsked) -> LetterDealt:
+        letter = await self._found(acting, asked.turn)
+        acting.note(turn=asked.turn)
+        return await self._answered(acting, letter, asked.text, name=asked.name, seen=asked.seen)
+
+    async def many(self, acting: Acting, asked: ManyAsked) -> ManyDealt:
+        if asked.act == "answer" and asked.text is None:
+            raise _invalid("text", "", "an answer needs words", "give text=…")
+        turns, more = await self._named(acting, asked)
+        results = tuple([await self._one(acting, turn, asked) for turn in turns])
+        done = sum(result.done is not None for result in results)
+        acting.note(act=asked.act, asked=len(turns), done=done, turns=" ".join(turns))
+        return ManyDealt(results=results, more=more)
+
+    async def _named(self, acting: Acting, asked: ManyAsked) -> tuple[tuple[str, ...], bool]:
+        if asked.turns:
+            return tuple(dict.fromkeys(asked.turns)), False
+        wanted = Wanted(
+            channels=_channels(acting, asked.channel), kind=asked.kind, code=asked.code, limit=asked.limit + 1
+        )
+        found = await self._letters.listed(wanted)
+        return tuple(str(letter.turn_id) for letter in found[: asked.limit]), len(found) > asked.limit
+
+    async def _one(self, acting: Acting, turn: str, asked: ManyAsked) -> OneOfMany:
+        try:
+            letter = await self._found(acting, turn)
+            match asked.act:
+                case "retry":
+                    dealt = await self._retried(letter, asked.how, may_repeat=asked.may_repeat, seen=None)
+                case "discard":
+                    dealt = await self._set_aside(letter, seen=None)
+                case "answer":
+                    dealt = await self._answered(acting, letter, asked.text or "", name=asked.name, seen=None)
+        except (Missing, Disagrees, Invalid, StoreBusy) as fault:
+            return OneOfMany(turn=turn, done=None, problem=str(fault))
+        return OneOfMany(turn=turn, done=dealt.done)
+
+    async def _found(self, acting: Acting, turn: str) -> Letter:
+        letter = await self._letters.find(int(turn))
+        if letter is None or not acting.may("handle", _channel(letter)):
+            raise Missing(f"turn {turn}: no letter of it waits; it may have been dealt with already")
+        acting.require(_channel(letter))
+        return letter
+
+    async def _retried(self, letter: Letter, how: How, *, may_repeat: bool, seen: int | None) -> LetterDealt:
+        self._answerable(letter)
+        what = _fits(letter) if how == "fitting" else how
+        if what == "answer":
+            if letter.kind == "unknown":
+                raise _invalid("how", how, "it was answered: only its delivery is unknown", "say how=send")
+            reopened = self._letters.reopen(letter.turn_id, seen=_seen(letter, seen), answer=None, now_ms=self._clock())
+            return await self._done(letter, "answer", reopened)
+        if not letter.undelivered():
+            raise _invalid("how", how, "nothing of it is left to be sent", "say how=answer")
+        if letter.kind == "unknown" and not may_repeat:
+            raise _invalid(
+                "may_repeat",
+                "false",
+                "it may have arrived: sent again, people may see it twice",
+                "say may_repeat=true if that does no harm",
+            )
+        sent = self._letters.send_again(
+            letter.turn_id, seen=_seen(letter, seen), redirect=self._redirect, now_ms=self._clock()
+        )
+        return await self._done(letter, "send", sent)
+
+    async def _set_aside(self, letter: Letter, *, seen: int | None) -> LetterDealt:
+        aside = self._letters.set_aside(letter.turn_id, seen=_seen(letter, seen), now_ms=self._clock())
+        return await self._done(letter, "discard", aside)
+
+    async def _answered(
+        self, acting: Acting, letter: Letter, text: str, *, name: str | None, seen: int | None
+    ) -> LetterDealt:
+        self._answerable(letter)
+        if not text.strip():
+            raise _invalid("text", repr(text[:20]), "there are no words in it", "write an answer")
+        if _route(letter) is None or letter.events[0].kind != "message":
+            raise Invalid(f"turn {letter.turn_id}: only a message can be answered; discard it")
+        words = ByHand(id=self._ids.next(), name=" ".join((name or acting.actor.name).split()), text=text.strip())
+        reopened = self._letters.reopen(letter.turn_id, seen=_seen(letter, seen), answer=words, now_ms=self._clock())
+        return await self._done(letter, "by_hand", reopened)
+
+    async def _done(self, letter: Letter, done: Done, act: Awaitable[bool]) -> LetterDealt:
+        if not await act:
+            raise Disagrees(f"turn {letter.turn_id}: somebody else has dealt with it meanwhile; look again")
+        self._dealt(_channel(letter), done)
+        logger.info("letter dealt with", extra={"turn": letter.turn_id, "channel": _channel(letter), "done": done})
+        return LetterDealt(turn=str(letter.turn_id), done=done)
+
+    def _answerable(self, letter: Letter) -> None:
+        if _channel(letter) not in self._configuration().settings.channels:
+            raise Invalid(
+                f"channel {_channel(letter)!r} is not configured any more: nothing can be sent there; configure it, or discard"
+            )
+
+    def _redirect(self, encoded: bytes) -> Target | None:
+        address = msgspec.msgpack.decode(encoded, type=Address)
+        current = self._current(address)
+        return None if current is address else target_of(current)
+
+    def _line(self, letter: Letter) -> LetterLine:
+        route, channel = _route(letter), _channel(letter)
+        event, head = (None if route is None else route.event), letter.events[0]
+        states = [chunk.state for chunk in letter.current()]
+        outcome = next((one.outcome for one in letter.concerned() if one.outcome is not None), None)
+        errors = [chunk.error for chunk in letter.undelivered() if chunk.error]
+        return LetterLine(
+            turn=str(letter.turn_id),
+            kind=letter.kind,
+            channel=channel,
+            configured=channel in self._configuration().settings.channels,
+            room=None if event is None else event.room,
+            thread=None if event is None else event.thread,
+            chat_type=None if event is None else event.chat_type,
+            messages=len(letter.concerned()),
+            code="unknown_send" if letter.kind == "unknown" else (outcome.code if outcome else None) or "",
+            reason=errors[0] if errors else outcome.reason if outcome else None,
+            accepted_ms=head.accepted_ms,
+            age_s=max(0.0, (self._clock() - head.accepted_ms) / 1000),
+            person_saw=_saw(letter),
+            sent=states.count("sent"),
+            unknown=states.count("unknown"),
+            dead=states.count("dead"),
+            fits=_fits(letter),
+            seen=letter.seen,
+        )
+
+
+def _channels(acting: Acting, channel: str | None) -> Collection[str] | None:
+    """Return the channels to look in: of those that the actor handles, the one that was asked for."""
+    held = acting.channels()
+    if channel is None:
+        return held
+    return (channel,) if held is None or channel in held else ()
+
+
+def _channel(letter: Letter) -> str:
+    return letter.events[0].channel
+
+
+def _route(letter: Letter) -> Route | None:
+    """Return the route of the turn's first message; None: it is no message, or can't be read by this release."""
+    try:
+        route = decode(letter.events[0].body)
+    except msgspec.DecodeError:
+        return None
+    return route if isinstance(route.event, MessageEvent) else None
+
+
+def _fits(letter: Letter) -> Literal["send", "answer"]:
+    """Return what helps: what could not be delivered is sent again, unless it was the notice that there is no answer."""
+    if letter.kind == "unknown":
+        return "send"
+    return "send" if letter.undelivered() and letter.notice_of is None else "answer"
+
+
+def _saw(letter: Letter) -> SawWhat:
+    """Return what the person saw of it."""
+    states = {chunk.state for chunk in letter.current()}
+    outcome = next((one.outcome for one in letter.concerned() if one.outcome is not None), None)
+    notice = letter.notice_of is not None or (
+        outcome is not None and outcome.code is not None and outcome.code != "undeliverable"
+    )
+    if "unknown" in states and not notice:
+        return "part" if "sent" in states and "dead" in states else "perhaps"
+    if "unknown" in states:
+        return "perhaps_notice"
+    if "sent" not in states:
+        return "nothing"
+    return "notice" if notice else "part"
+
+
+def _seen(letter: Letter, seen: int | None) -> int:
+    return letter.seen if seen is None else seen
+
+
+def _said(event_id: int, body: bytes, accepted_ms: int) -> SaidTold:
+    try:
+        event = decode(body).event
+    except msgspec.DecodeError:
+        return SaidTold(event=str(event_id), name="", account="", text="", accepted_ms=accepted_ms)
+    return SaidTold(
+        event=str(event_id),
+        name=event.sender.name,
+        account=event.sender.user,
+        text=event.text if isinstance(event, MessageEvent) else "",
+        accepted_ms=accepted_ms,
+    )
+
+
+def _piece(chunk: Chunk, *, words: bool) -> PieceTold:
+    return PieceTold(
+        text=chunk.text if words else "",
+        state=chunk.state,
+        earlier=chunk.index < 0,
+        attempts=chunk.attempts,
+        message=chunk.message_id,
+        error=chunk.error,
+    )
+
+
+def _invalid(path: str, value: str, problem: str, remedy: str) -> Invalid:
+    told = FieldProblem(path=path, value=value, problem=problem, remedy=remedy)
+    return Invalid(f"{path}: {problem}; {remedy}", problems=(told,))
