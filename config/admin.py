@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, SecretStr
 
-from config.channels.base import Name, Section, Text, Url
+from config.channels.base import Section, Text, Url
 
-RoleName = Literal["viewer", "operator", "admin", "owner"]
+GrantText = Annotated[str, Field(pattern=r"^(viewer|operator|admin|owner)(@[a-z0-9-]{1,63})?$")]
+"""A role for all of the gateway, or `role@channel` for one."""
 
 
 class SignInSettings(Section):
@@ -31,11 +32,6 @@ class SignInSettings(Section):
     )
 
 
-class GrantSettings(Section):
-    role: RoleName = Field(description="viewer, operator, admin or owner.")
-    channel: Name | None = Field(None, description="For this channel only; unset: for all of the gateway.")
-
-
 class OidcSettings(Section):
     """Sign-in by OpenID Connect."""
 
@@ -49,8 +45,9 @@ class OidcSettings(Section):
     )
     name_claim: Text = Field("preferred_username", description="Claim with the name that is shown.")
     roles_claim: Text = Field("groups", description="Claim, a text or a list, that says what somebody may do.")
-    roles: dict[Text, tuple[GrantSettings, ...]] = Field(
-        {}, description="Grants by the claim's values; nobody without one of them gets in."
+    roles: dict[Text, tuple[GrantText, ...]] = Field(
+        {},
+        description="Roles by the claim's values, `owner` or `operator@channel`; nobody without one of them gets in.",
     )
     hold_days: float = Field(
         30, gt=0, le=366, description="Days after a sign-in that its grants still hold for API tokens."
@@ -68,6 +65,11 @@ class OidcSettings(Section):
 
 class AdminSettings(Section):
     enabled: bool = Field(True, description="Serve the console at /admin and the API at /api/v1.")
+    secret_key: SecretStr | None = Field(
+        None,
+        description="Key of the secrets in the database, 32 random bytes as base64; several while one is replaced, the newest"
+        " first. Unset: none can be stored. CLEW_SECRET_KEY of the environment wins.",
+    )
     session_idle_s: float = Field(
         3600, gt=0, description="Seconds without a request after which somebody is signed out."
     )

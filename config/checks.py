@@ -19,6 +19,7 @@ from config.channels.slack import SlackSettings
 from config.channels.telegram import TelegramSettings
 from config.channels.webhook import WebhookSettings
 from config.credentials import check_webhook
+from config.credentials_admin import check_admin
 from config.credentials_slack import check_slack
 from config.credentials_telegram import check_telegram
 from config.effective import Layer, base_layers, layers, places, resolve
@@ -41,6 +42,7 @@ def check(
     known already, so that its value is missing in `settings`.
     """
     yield from _server(settings)
+    yield from check_admin(settings.admin)
     for name, agent in settings.agents.items():
         yield from _agent(("agents", name), agent)
         yield from _priced(("agents", name, "quota"), agent.quota, agent, settings)

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, SecretStr
 
+from config.admin import AdminSettings
 from config.channels.base import MemorySettings, Name, QuotaLimits, RoomSettings, Section, Text, Url
 from config.channels.console import ConsoleSettings
 from config.channels.slack import SlackSettings
@@ -161,6 +162,11 @@ class RetentionSettings(Section):
     dedupe_days: float = Field(
         7, ge=7, description="Days message ids are remembered; longer than any platform's last retry."
     )
+    audit_days: float | None = Field(
+        None,
+        ge=30,
+        description="Days the admins' audit log is kept; unset: for ever, and the database refuses to delete.",
+    )
     every_s: float = Field(3600, gt=0, description="Seconds between two clean-ups.")
 
 
@@ -182,6 +188,9 @@ class PriceSettings(Section):
 class UsageSettings(Section):
     time_zone: Text = Field("UTC", description="Where days and months begin and end, such as Asia/Shanghai.")
     days: float = Field(400, ge=62, description="Days that what was spent is kept, summed by day.")
+    wait_s: float = Field(
+        1, gt=0, description="Seconds a message waits to learn what is left of its quotas; then it is let in."
+    )
 
 
 class Settings(Section):
@@ -196,6 +205,7 @@ class Settings(Section):
     queue: QueueSettings = QueueSettings()
     learning: LearningSettings = LearningSettings()
     retention: RetentionSettings = RetentionSettings()
+    admin: AdminSettings = AdminSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
     probe: ProbeSettings = ProbeSettings()
     embedder: MeaningSettings = MeaningSettings()

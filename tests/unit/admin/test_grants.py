@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,7 +22,7 @@ def acts(grants: list[Grant] | tuple[Grant, ...], right: Right, channel: str | N
 
 def test_roles_are_a_chain() -> None:
     """Each role holds all that the one before it does; all the rest here rests on that."""
-    assert all(RIGHTS[low] <= RIGHTS[high] for low, high in zip(ROLES, ROLES[1:], strict=False))
+    assert all(RIGHTS[low] <= RIGHTS[high] for low, high in pairwise(ROLES))
 
 
 @given(SETS, SETS)
