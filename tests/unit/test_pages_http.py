@@ -60,7 +60,11 @@ async def text(visit: Visit) -> web.StreamResponse:
 
 TRYING = Part(
     name="trying",
-    words={"trying.done": {"en": "Said {name}.", "zh": "已说 {name}。"}, "trying.nav": {"en": "Trying", "zh": "尝试"}},
+    words={
+        "trying.done": {"en": "Said {name}.", "zh": "已说 {name}。"},
+        "trying.nav": {"en": "Trying", "zh": "尝试"},
+        "trying.nav.told": {"en": "Try.", "zh": "试。"},
+    },
     pages=(post("/try", said), get("/try", shown), get("/text", text)),
     nav=(
         NavEntry(group="configure", word="trying.nav", path="/admin/try", right="configure"),

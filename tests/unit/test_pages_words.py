@@ -52,7 +52,7 @@ def test_chinese_is_chinese() -> None:
 
 
 def test_every_key_is_used_by_a_page() -> None:
-    used = set().union(*map(written, SOURCES.values()))
+    used = set().union(*map(written, SOURCES.values())) | {f"{entry.word}.told" for part in PARTS for entry in part.nav}
     beginnings = tuple(key for key in used if key.endswith("."))
 
     assert [] == [key for key in WORDS if key not in used and not key.startswith(beginnings or ("\0",))]
@@ -68,6 +68,14 @@ def test_every_key_that_a_page_uses_is_there() -> None:
     ]
 
     assert [] == missing
+
+
+def test_every_place_of_the_navigation_is_told_in_a_sentence() -> None:
+    bare = [
+        entry.word for part in PARTS for entry in part.nav if not {entry.word, f"{entry.word}.told"} <= WORDS.keys()
+    ]
+
+    assert [] == bare
 
 
 def test_templates_keep_to_the_policy() -> None:

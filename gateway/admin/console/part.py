@@ -35,7 +35,8 @@ class Page:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NavEntry:
     """A place in the navigation, shown to who holds `right` for at least one channel (None: to everybody; `gateway`: only to
-    who holds it for the whole gateway). `word` is a key of the catalogue, `path` the whole path (`/admin/turns`)."""
+    who holds it for the whole gateway). `word` is a key of the catalogue (beside it stands `word.told`: in a sentence, what is
+    done there), `path` the whole path (`/admin/turns`)."""
 
     group: Group
     word: str

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from gateway.admin.console import shell, start
+from gateway.admin.console import help, shell, start
 from gateway.admin.console.part import Part
 
 PARTS: tuple[Part, ...] = (
     shell.PART,
     start.PART,
+    help.PART,
 )

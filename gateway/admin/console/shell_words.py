@@ -81,5 +81,5 @@ WORDS: Catalogue = {
         "en": "It asks for a password. NAME is what you will sign in with.",
         "zh": "它会询问密码。NAME 是您登录时使用的名称。",
     },
-    "shell.no_owner.again": {"en": "I have done it", "zh": "已完成"},
+    "shell.no_owner.again": {"en": "I have done it", "zh": "我已完成"},
 }

@@ -137,6 +137,7 @@ class Visit:
             "here": self.request.path_qs,
             "nav": [(group, entries) for group in GROUPS if (entries := self._entries(group))],
             "may": self.may,
+            "told_of": lambda entry: self.t(f"{entry.word}.told"),
         }
 
     def _entries(self, group: str) -> list[NavEntry]:
