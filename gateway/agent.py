@@ -45,6 +45,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
 
     prompt: int
     completion: int
+    cached: int = 0  # of the prompt's: those that the service had in its cache, and asks less for
 
 
 class Done(msgspec.Struct, frozen=True, kw_only=True):

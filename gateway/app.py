@@ -77,6 +77,8 @@ from gateway.routing import decode, place_of
 from gateway.showing import Showing
 from gateway.talk import Talk
 from gateway.traces import traced
+from gateway.usage.parts import usage_parts
+from gateway.usage.rows import UsageRows
 from gateway.wishes import command_in
 from memory.base import Identity
 from memory.derived import FullStore
@@ -358,6 +360,14 @@ async def run(
                 meaning.forget()
 
         rooms = Rooms(names=memory.names, outbox=queues, changed=look_up_anew)
+        usage = usage_parts(
+            UsageRows(storage.admin),
+            several=sqlite_path(settings.storage) is None,
+            people=people,
+            ids=ids,
+            metrics=metrics,
+            configuration=lambda: live.configuration,
+        )
 
         def ended(channel: str, outcome: str, rule: str) -> None:
             metrics.turn_ended(channel=channel, agent="", outcome=outcome, rule=rule)
@@ -367,6 +377,7 @@ async def run(
             outbox=queues,
             streams=streams,
             admitting=Admitting(limits=ProcessRateLimits(), answered=store.answered),
+            quotas=usage.quotas,
             talk=talk,
             people=people,
             names=memory.names,
@@ -387,7 +398,9 @@ async def run(
         explaining = Explaining(admin=Admin(memory=memory, store=store), intake=intake, inbox=queues, live=live)
         personal = PersonalMemory(store=store, ids=ids, clock=now_ms)
         remembering = MemoryOnPage(personal=personal, people=people, live=live)
-        asking = Asking(live=live, memory=memory, streams=streams, metrics=metrics, traces=traces)
+        asking = Asking(
+            live=live, memory=memory, streams=streams, metrics=metrics, spending=usage.spending, traces=traces
+        )
         responder = Responder(
             inbox=queues,
             outbox=queues,
@@ -418,6 +431,8 @@ async def run(
             ),
             streams=streams,
             metrics=metrics,
+            quotas=usage.quotas,
+            spending=usage.spending,
             current=rooms.current,
             settled=intake.settled,
             traces=traces,
@@ -426,6 +441,8 @@ async def run(
             store.derived,
             live=live,
             metrics=metrics,
+            quotas=usage.quotas,
+            spending=usage.spending,
             ids=ids,
             owner=owner,
             poll_s=queue.poll_s,
@@ -558,6 +575,7 @@ async def run(
                 tasks.create_task(mover.run(), name="joined persons"),
                 tasks.create_task(eraser.run(look_s=BROKEN_OFF_S), name="erasures that broke off"),
             ]
+            counting = tasks.create_task(usage.meter.run(), name="usage")
             answering = tasks.create_task(lanes.run(), name="lanes")
             sending = tasks.create_task(delivery.run(), name="delivery")
             at_the_door = routes(acts, local_actor, version=VERSION)
@@ -574,6 +592,8 @@ async def run(
                 await ended_within(sending, seconds=settings.queue.send_s)
             for task in lasting:
                 task.cancel()
+            usage.meter.drain()
+            await ended_within(counting, seconds=settings.database.timeout_s)
             await live.aclose()
 
 

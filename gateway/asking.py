@@ -24,6 +24,7 @@ from gateway.policy import policy_of
 from gateway.routing import Route, place_of
 from gateway.small_model import model_name
 from gateway.traces import OFF, Traces
+from gateway.usage.spending import Spending
 from memory.base import Call, Step
 from memory.ids import now_ms
 from memory.policy import Policy
@@ -95,14 +96,25 @@ class _Timing:
             code=self.code,
             prompt=None if usage is None else usage.prompt,
             completion=None if usage is None else usage.completion,
+            cached=0 if usage is None else usage.cached,
         )
 
 
 class Asking:
     """Asks agents for the responder."""
 
-    def __init__(self, *, live: Live, memory: Memory, streams: Streams, metrics: Metrics, traces: Traces = OFF) -> None:
+    def __init__(
+        self,
+        *,
+        live: Live,
+        memory: Memory,
+        streams: Streams,
+        metrics: Metrics,
+        spending: Spending,
+        traces: Traces = OFF,
+    ) -> None:
         self._traces = traces
+        self._spending = spending
         self._live = live
         self._memory = memory
         self._streams = streams
@@ -189,7 +201,10 @@ class Asking:
             timing.code = fault.code
             raise
         finally:
-            draft.calls.append(timing.call(now=asyncio.get_running_loop().time()))
+            ended = timing.call(now=asyncio.get_running_loop().time())
+            draft.calls.append(ended)
+            asked = draft.prepared.context.tokens
+            self._spending.answered(ended, turn_id=turn.turn_id, caller=caller, prompt_tokens=asked, text=draft.text)
 
     async def _streamed(self, turn: Running, lent: Lent, draft: Draft, timing: _Timing, *, caller: Caller) -> None:
         ids, name = [event.id for event in turn.events], lent.policy.agent

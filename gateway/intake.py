@@ -34,9 +34,11 @@ from gateway.hot.base import Streams
 from gateway.inbox.base import Event, Inbox, NewEvent, Outbox, Outcome
 from gateway.notices import notice
 from gateway.people import People
-from gateway.routing import Route, decode, encode, route
+from gateway.routing import Route, agent_for, decode, encode, route
 from gateway.talk import Talk
 from gateway.traces import OFF, Traces
+from gateway.usage.enforcing import Quotas
+from gateway.usage.quotas import is_quota
 from memory.errors import StoreUnavailable
 from memory.ids import Ids, now_ms
 from memory.names import Names
@@ -60,6 +62,7 @@ class Intake:
         outbox: Outbox,
         streams: Streams,
         admitting: Admitting,
+        quotas: Quotas,
         talk: Talk,
         people: People,
         names: Names,
@@ -79,6 +82,7 @@ class Intake:
         self._outbox = outbox
         self._streams = streams
         self._admitting = admitting
+        self._quotas = quotas
         self._talk = talk
         self._people = people
         self._names = names
@@ -106,9 +110,13 @@ class Intake:
         settings = configuration.effective(event.channel, event.room, event.thread)
         event = within(event, settings.limits.message_chars)
         chosen = await self._people.chosen_agent(event) if settings.agents else None
-        verdict, accepted_ms = await self._admitting.admit(event, settings), now_ms()
+        admitted, accepted_ms = await self._admitting.admit(event, settings), now_ms()
+        verdict, held = admitted, None
         fresh = False  # stored now, or a sibling's row revived
         try:
+            agent = agent_for(settings, chosen=chosen)
+            limited = await self._quotas.admit(event, settings, agent=agent, verdict=admitted)
+            verdict, held = limited.verdict, limited.held
             routed = route(
                 event,
                 configuration=configuration,
@@ -123,8 +131,12 @@ class Intake:
             fresh = accepted.verdict == "accepted"
         finally:
             if not fresh:
-                self._admitting.take_back(event, verdict)
+                self._admitting.take_back(event, admitted)
+                if held is not None:
+                    self._quotas.take_back(held)
         stored = accepted.event
+        if fresh and held is not None:
+            self._quotas.stored(held, stored.id)
         self._traces.accepted(
             stored.id, since_ns=since_ns, first=fresh, channel=event.channel, kind=stored.kind, rule=verdict.rule
         )
@@ -149,7 +161,7 @@ class Intake:
     ) -> tuple[NewEvent, str]:
         """Return the event as it is to be stored, and its lane."""
         event = routed.event
-        if verdict.rule == "rate_limited" and not self._admitting.may_complain(event):
+        if verdict.refused and not self._may_tell(event, verdict.rule):
             verdict = Verdict("ignore", verdict.rule)
         control = verdict.action in ("observe", "apply") or stops(event)
         new = NewEvent(
@@ -167,6 +179,11 @@ class Intake:
             revives=UNHEARD if fingerprint is None else (),
         )
         return new, await self._lane(routed, settings, verdict)
+
+    def _may_tell(self, event: InboundEvent, rule: str) -> bool:
+        if is_quota(rule):
+            return self._quotas.may_tell(event, rule)
+        return rule != "rate_limited" or self._admitting.may_complain(event)
 
     async def _lane(self, routed: Route, settings: RoomSettings, verdict: Verdict) -> str:
         """Name the lane: by the stored scope, so that all names of one scope share it. What says nothing opens no scope."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 
 from config.channels.base import RoomSettings
 from config.settings import LearningSettings
@@ -17,6 +18,8 @@ from gateway.metrics import Metrics
 from gateway.policy import place_of_ledger
 from gateway.small_model import AgentModel, model_name
 from gateway.traces import OFF, Traces
+from gateway.usage.enforcing import Quotas
+from gateway.usage.spending import Spending
 from memory.base import Ledger
 from memory.derived import Derived, Due
 from memory.errors import ModelFailed, StoreUnavailable
@@ -44,6 +47,8 @@ class Learner:
         *,
         live: Live,
         metrics: Metrics,
+        quotas: Quotas,
+        spending: Spending,
         ids: Ids,
         owner: str,
         poll_s: float,
@@ -56,6 +61,8 @@ class Learner:
         self._derived = derived
         self._live = live
         self._metrics = metrics
+        self._quotas = quotas
+        self._spending = spending
         self._ids = ids
         self._owner = owner
         self._poll_s = poll_s
@@ -132,7 +139,7 @@ class Learner:
         async with asyncio.timeout(self._settings.lease_s * 0.8):
             await asyncio.to_thread(_prepare)
             room = place_of_ledger(ledger, self._live.configuration)
-            model = self._model(ledger, room)
+            model = await self._model(ledger, room)
             if await self._learned(due, room, model) and model is not None and room.memory.summary.enabled:
                 await self._summarised(ledger, room, model)
 
@@ -225,11 +232,18 @@ class Learner:
         except Exception:  # its lease ends
             logger.warning("a scope could not be given back", exc_info=True, extra={"scope": scope_id})
 
-    def _model(self, ledger: Ledger, room: RoomSettings) -> AgentModel | None:
+    async def _model(self, ledger: Ledger, room: RoomSettings) -> AgentModel | None:
+        """Return the model to ask. None: none, or its quota is used up; then rules alone learn."""
         name = model_name(room, ledger.agent, self._live.agents())
-        if name is None:
+        if name is None or await self._quotas.agent_used_up(name):
             return None
-        return AgentModel(name, live=self._live, metrics=self._metrics, timeout_s=self._settings.model_s)
+        return AgentModel(
+            name,
+            live=self._live,
+            metrics=self._metrics,
+            timeout_s=self._settings.model_s,
+            spent=partial(self._spending.remembered, ledger=ledger, agent=name),
+        )
 
     def _namespace(self, ledger: Ledger) -> str:
         agent = self._live.configuration.settings.agents.get(ledger.agent)

@@ -85,6 +85,10 @@ class Metrics:
             "unit",
             "limit",
         )
+        self._unpriced = self._counter("clew_unpriced_calls", "Calls of models that have no price.", "agent")
+        self._uncounted = self._counter(
+            "clew_usage_dropped", "Messages and calls not counted, as the database was away for too long."
+        )
 
     def _of_memory(self) -> None:
         self._memory_failures = self._counter(
@@ -192,6 +196,14 @@ class Metrics:
     def cost(self, amount: float, *, agent: str, currency: str) -> None:
         """Count money, in units of the price table's currency (`USD`, `CNY`)."""
         self._cost.labels(agent, currency).inc(amount)
+
+    def unpriced(self, *, agent: str) -> None:
+        """Count a call of which nobody knows what it cost."""
+        self._unpriced.labels(agent).inc()
+
+    def usage_dropped(self, entries: int) -> None:
+        """Count what could not be counted for quotas and cost."""
+        self._uncounted.inc(entries)
 
     def quota_met(
         self,

@@ -41,7 +41,7 @@ def failure(
 
 
 def refusal(head: Route, room: RoomSettings) -> Outgoing:
-    """Return the notice of a message that was refused by its rule."""
+    """Return the notice of a message that was refused by its rule, for any but a quota's."""
     limits, chars = room.limits, len(message_of(head).text)
     limit = limits.per_minute if head.rule == "rate_limited" else limits.message_chars
     return failure(head.rule, notice(head.rule, head.language, chars=chars, limit=limit))

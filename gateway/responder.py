@@ -38,6 +38,9 @@ from gateway.routing import UNREADABLE, Route, decode, place_of
 from gateway.showing import Showing, Shown
 from gateway.talk import Talk
 from gateway.traces import OFF, Traces
+from gateway.usage.enforcing import Quotas
+from gateway.usage.quotas import is_quota
+from gateway.usage.spending import Spending
 from gateway.wishes import command_in
 from memory.errors import PersonErased, ScopeMoved, UnknownScope
 from memory.ids import now_ms
@@ -73,6 +76,8 @@ class Responder:
         showing: Showing,
         streams: Streams,
         metrics: Metrics,
+        quotas: Quotas,
+        spending: Spending,
         current: Callable[[Address], Address],
         settled: Callable[[Sequence[Event], str | None], None],
         traces: Traces = OFF,
@@ -90,6 +95,8 @@ class Responder:
         self._showing = showing
         self._streams = streams
         self._metrics = metrics
+        self._quotas = quotas
+        self._spending = spending
         self._current = current
         self._settled = settled
         self._traces = traces
@@ -196,7 +203,7 @@ class Responder:
         if head.event.channel not in self._live.configuration.settings.channels:
             return failure("channel_removed", notice("channel_removed", head.language), state="dead")
         if head.refused:
-            return refusal(head, room)
+            return self._used_up(head, head.rule) if is_quota(head.rule) else refusal(head, room)
         if head.agent not in self._live.agents():
             return failure("agent_missing", notice("agent_missing", head.language, agent=head.agent))
         if head.rule == PROBE:
@@ -262,12 +269,28 @@ class Responder:
             draft = Draft(prepared)
             shown.follow(draft)
             caller = caller_of(head, kind=kind, person=person)
+            rule = await self._quotas.used_up(message_of(head), room, agent=head.agent, person=person)
+            if rule is not None:
+                return await self._not_asked(turn, head, draft, rule)
+            self._spending.answering([event.id for event in turn.events], caller=caller, agent=head.agent)
             try:
                 if not await self._asking.ask(turn, head, draft, lent=lent, caller=caller):
                     return None
             except AgentFault as fault:
                 return await self._failed(turn, head, draft, fault)
         return await self._kept(turn, head, draft)
+
+    async def _not_asked(self, turn: Running, head: Route, draft: Draft, rule: str) -> Outgoing | None:
+        """End a turn for which nothing is left since it was let in, with a notice if that was not said a while ago."""
+        await self._memory.record(draft.prepared, notes=(rule,))
+        if self._quotas.may_tell(head.event, rule):
+            return self._used_up(head, rule, session=draft.prepared.session_id)
+        await self._end(turn, turn.events, Outcome(state="ignored", rule=rule))
+        return None
+
+    def _used_up(self, head: Route, rule: str, *, session: str | None = None) -> Outgoing:
+        since_ms = head.address.since_ms or now_ms()
+        return failure(rule, self._quotas.notice(rule, head.language, at_ms=since_ms), session=session)
 
     async def _named(self, route: Route) -> Route:
         return msgspec.structs.replace(route, event=await self._naming.named(message_of(route)))

@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import aclosing
+from typing import Protocol
 
 from config.channels.base import RoomSettings
-from gateway.agent import Caller, Delta, Done
+from gateway.agent import Caller, Delta, Done, Usage
 from gateway.errors import AgentFault
 from gateway.live import Live, MadeAgent
 from gateway.metrics import Metrics
@@ -38,12 +39,19 @@ def model_name(room: RoomSettings, answering: str, agents: Mapping[str, MadeAgen
     return name if made is not None and made.model else None
 
 
+class Spent(Protocol):
+    """Hears of each question: what its service reported, what was asked and said, and whether that was all in vain."""
+
+    def __call__(self, usage: Usage | None, *, model: str, prompt: str, text: str, failed: bool) -> None: ...
+
+
 class AgentModel:
     """One agent as a small model; each question may take `timeout_s`."""
 
-    def __init__(self, name: str, *, live: Live, metrics: Metrics, timeout_s: float) -> None:
+    def __init__(self, name: str, *, live: Live, metrics: Metrics, timeout_s: float, spent: Spent) -> None:
         self.name = name
         self._live = live
+        self._spent = spent
         self._metrics = metrics
         self._timeout_s = timeout_s
 
@@ -74,19 +82,23 @@ class AgentModel:
         pieces: list[str] = []
         left = _CHARS_A_TOKEN * context.output_tokens
         done: Done | None = None
-        async with (
-            self._live.agent(self.name) as made,
-            aclosing(made.agent.answer(context, caller=_NOBODY, deadline=deadline)) as events,
-        ):
-            async for event in events:
-                match event:
-                    case Delta(text):
-                        pieces.append(text)
-                        left -= len(text)
-                        if left < 0:  # it was told how much it may say, and goes on and on
-                            raise ModelFailed(f"agent {self.name!r} says far more than it was asked for")
-                    case Done():
-                        done = event
+        async with self._live.agent(self.name) as made:
+            try:
+                async with aclosing(made.agent.answer(context, caller=_NOBODY, deadline=deadline)) as events:
+                    async for event in events:
+                        match event:
+                            case Delta(text):
+                                pieces.append(text)
+                                left -= len(text)
+                                if left < 0:  # it was told how much it may say, and goes on and on
+                                    raise ModelFailed(f"agent {self.name!r} says far more than it was asked for")
+                            case Done():
+                                done = event
+            finally:
+                asked = f"{context.system}\n{context.messages[0].text}"
+                usage = done.usage if done is not None else None
+                said = "".join(pieces)
+                self._spent(usage, model=made.model, prompt=asked, text=said, failed=done is None)
         if done is not None and done.usage is not None:
             self._metrics.memory_tokens(agent=self.name, prompt=done.usage.prompt, completion=done.usage.completion)
         return "".join(pieces), done

@@ -328,6 +328,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     code: str = ""  # of the fault that ended it
     prompt: int | None = None  # tokens as reported; None: not reported
     completion: int | None = None
+    cached: int = 0  # of the prompt's: those that the service had in its cache
 
 
 class Ledger(msgspec.Struct, frozen=True, kw_only=True):

@@ -29,9 +29,14 @@ class _Choice(msgspec.Struct, frozen=True, gc=False):
     finish_reason: str | None = None
 
 
+class _Cached(msgspec.Struct, frozen=True, gc=False):
+    cached_tokens: int | None = None
+
+
 class _Tokens(msgspec.Struct, frozen=True, gc=False):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    prompt_tokens_details: _Cached | None = None
 
 
 class _Chunk(msgspec.Struct, frozen=True):
@@ -127,4 +132,5 @@ class Completion:
 def _usage(tokens: _Tokens) -> Usage | None:
     if tokens.prompt_tokens is None or tokens.completion_tokens is None:
         return None
-    return Usage(prompt=tokens.prompt_tokens, completion=tokens.completion_tokens)
+    cached = tokens.prompt_tokens_details.cached_tokens if tokens.prompt_tokens_details is not None else None
+    return Usage(prompt=tokens.prompt_tokens, completion=tokens.completion_tokens, cached=cached or 0)

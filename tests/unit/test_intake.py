@@ -30,6 +30,7 @@ from memory.ids import Ids, now_ms
 from memory.key import Scope
 from memory.names import Names
 from memory.stores.sqlite import SqliteStore
+from tests.usage import counting
 
 SETTINGS = """\
 agents: {default: {}, other: {}}
@@ -112,6 +113,7 @@ async def way(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[W
             SqliteInbox(tmp_path / "s.db", write_turn=write_turn, timeout_s=10, lease_s=30, poll_s=0.05, **queue)
         )
 
+        usage = await opened.enter_async_context(counting(tmp_path, store=store, configuration=lambda: configuration))
         scopes, limits = Shaky(store), ProcessRateLimits()
 
         async def act(event: Event) -> None:
@@ -122,6 +124,7 @@ async def way(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[W
             outbox=inbox,
             streams=ProcessStreams(),
             admitting=Admitting(limits=limits, answered=store.answered),
+            quotas=usage.quotas,
             talk=Talk(),
             people=People(store),
             names=Names(cast("Store", scopes), clock=now_ms),

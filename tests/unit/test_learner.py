@@ -10,17 +10,19 @@ from typing import Any, cast
 
 import pytest
 
-from config.loader import load
+from config.loader import Configuration, load
 from gateway.channels import Times
 from gateway.learning import Learner
 from gateway.live import Live
 from gateway.metrics import Metrics
+from gateway.usage.parts import UsageParts
 from memory.derived import Derived, Due, FullStore, Learned
 from memory.errors import StoreUnavailable
 from memory.ids import Ids
 from tests.contracts.columns import COLUMNS
 from tests.contracts.derived import answered, person
 from tests.contracts.store import NOW, key, opened
+from tests.usage import counting
 
 SETTINGS = """\
 agents: {default: {kind: demo}}
@@ -76,11 +78,10 @@ class Faulty:
 class House:
     """A store with one person's talk, and the learner that works it off."""
 
-    def __init__(self, store: FullStore, folder: Path) -> None:
-        (folder / "my.yaml").write_text(SETTINGS, "utf-8")
+    def __init__(self, store: FullStore, configuration: Configuration, usage: UsageParts) -> None:
         self.store, self.derived, self.now = store, Faulty(store.derived), NOW
         live = Live(
-            load(folder / "my.yaml", {}),
+            configuration,
             make_agent=lambda name, settings: pytest.fail("no agent is asked"),
             make_adapter=lambda name, settings: pytest.fail("no channel is made"),
             times=Times(start_s=1, send_s=1, rest_s=1),
@@ -89,6 +90,8 @@ class House:
             cast("Derived", self.derived),
             live=live,
             metrics=Metrics(version="1"),
+            quotas=usage.quotas,
+            spending=usage.spending,
             ids=Ids(1),
             owner="me",
             poll_s=0.001,
@@ -116,8 +119,13 @@ class House:
 
 @pytest.fixture
 async def house(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[House]:
-    async with COLUMNS["sqlite"](request).open() as store:
-        yield House(store, tmp_path)
+    (tmp_path / "my.yaml").write_text(SETTINGS, "utf-8")
+    configuration = load(tmp_path / "my.yaml", {})
+    async with (
+        COLUMNS["sqlite"](request).open() as store,
+        counting(tmp_path, store=store, configuration=lambda: configuration) as usage,
+    ):
+        yield House(store, configuration, usage)
 
 
 @pytest.mark.parametrize("verb", ["claim", "settle"])

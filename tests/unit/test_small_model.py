@@ -10,6 +10,7 @@ import pytest
 
 from config.channels.base import RoomSettings
 from config.loader import load
+from gateway.agent import Usage
 from gateway.app import make_agent
 from gateway.channels import Times
 from gateway.live import Live, MadeAgent
@@ -32,7 +33,11 @@ channels: {}
 class World:
     def __init__(self, server: ModelServer, folder: Path) -> None:
         (folder / "clew.yaml").write_text(SETTINGS.replace("URL", server.url), "utf-8")
-        self.server, self.metrics = server, Metrics(version="1")
+        self.server, self.metrics, self.spent = (
+            server,
+            Metrics(version="1"),
+            list[tuple[Usage | None, dict[str, object]]](),
+        )
         self.live = Live(
             load(folder / "clew.yaml", {}),
             make_agent=lambda name, agent: make_agent(name, agent, metrics=self.metrics),
@@ -40,8 +45,11 @@ class World:
             times=Times(start_s=1, send_s=1, rest_s=1),
         )
 
+    def note(self, usage: Usage | None, **about: object) -> None:
+        self.spent.append((usage, about))
+
     async def asked(self, name: str = "small", *, timeout_s: float = 20) -> str:
-        model = AgentModel(name, live=self.live, metrics=self.metrics, timeout_s=timeout_s)
+        model = AgentModel(name, live=self.live, metrics=self.metrics, timeout_s=timeout_s, spent=self.note)
         return await model.complete(
             system="Be a clerk.", prompt="注意：<message>hi</message>", schema=SCHEMA, max_tokens=77
         )
@@ -69,6 +77,9 @@ async def test_the_service_is_asked_for_json_of_the_schema_and_little_invention(
     assert SCHEMA == body["response_format"]["json_schema"]["schema"]
     assert 77 in body.values()
     assert b'agent="small",kind="memory_prompt"} 11.0' in world.metrics.render()
+    ((usage, about),) = world.spent
+    assert usage is not None
+    assert (11, "tiny", False) == (usage.prompt, about["model"], about["failed"])
 
 
 @pytest.mark.parametrize(
