@@ -27,6 +27,7 @@ from config.embedders import SERVED
 from config.problems import Fault, Path, nearest
 from config.settings import AgentSettings, EmbedderSettings, Settings
 from config.telemetry import check_probe, check_telemetry
+from config.vault_key import check_vault_key
 
 OWN_FIELDS = frozenset({"model", "messages", "stream", "stream_options", "temperature", "n"})
 """Request fields that the agent sets itself; a parameter of that name would silently undo it."""
@@ -43,6 +44,7 @@ def check(
     """
     yield from _server(settings)
     yield from check_admin(settings.admin)
+    yield from check_vault_key(("admin", "secret_key"), settings.admin.secret_key)
     for name, agent in settings.agents.items():
         yield from _agent(("agents", name), agent)
         yield from _priced(("agents", name, "quota"), agent.quota, agent, settings)

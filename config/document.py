@@ -22,7 +22,7 @@ from config.settings import Settings
 def document_of(settings: Settings, resolved: Mapping[Place, RoomSettings], marks: Mapping[Path, Mark]) -> str:
     """Return the settings as canonical JSON in which every place says everything, so that no built-in default of a later
     release can change what it means."""
-    data = settings.model_dump(mode="json", exclude={"server"})
+    data = settings.model_dump(mode="json", exclude={"server", "admin"})
     refer(data, settings_shape(), marks, ())
     defaults = resolve(base_layers(settings))
     data["defaults"] = defaults.model_dump(mode="json")

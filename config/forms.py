@@ -94,7 +94,7 @@ def kinds() -> tuple[str, ...]:
 
 def sections() -> tuple[str, ...]:
     """Return the top-level sections that can be changed without the file."""
-    return tuple(name for name in settings_shape().fields if name not in FILE_ONLY)
+    return tuple(name for name in settings_shape().fields if (name,) not in FILE_ONLY)
 
 
 def _told(configuration: Configuration, data: dict[str, Any], path: tuple[str, ...]) -> _Told:

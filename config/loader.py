@@ -19,7 +19,7 @@ from config.document import digest, document_of
 from config.effective import Origin, Place, Sources, layers, origins, places, resolve
 from config.marks import Mark, Reading
 from config.masking import MASK
-from config.overlay import FILE_ONLY, IN_REVISION, Overlay, laid_over
+from config.overlay import IN_REVISION, Overlay, laid_over, overstepping
 from config.problems import InvalidSettings, Path, Problem, path_text
 from config.settings import Settings
 from config.validation import validate
@@ -27,7 +27,11 @@ from config.yaml_lines import Node, Table, Unreadable, read_yaml
 
 MAX_FILE_BYTES = 4_194_304
 
-OVERRIDES = {"CLEW_HOST": ("server", "host"), "CLEW_PORT": ("server", "port")}
+OVERRIDES = {
+    "CLEW_HOST": ("server", "host"),
+    "CLEW_PORT": ("server", "port"),
+    "CLEW_SECRET_KEY": ("admin", "secret_key"),
+}
 """Environment variables that win over the file."""
 
 
@@ -37,8 +41,8 @@ class Configuration:
 
     `revision` is a short digest of `document`: of what applies where, whatever layer says it, secrets by their references
     only. `document` is canonical JSON; `from_document` makes of it a configuration with the same revision. The `server`
-    section is in neither, because no answer depends on it and instances differ in it. `overlay` is what the console says over
-    the file; None: nothing. `warnings` are for `check`.
+    and `admin` sections are in neither, because no answer depends on them and instances differ in them. `overlay` is what the
+    console says over the file; None: nothing. `warnings` are for `check`.
     """
 
     settings: Settings
@@ -216,11 +220,11 @@ def _tree(text: str, reading: Reading) -> Table:
 
 def _overlaid(root: Table, overlay: Overlay, reading: Reading) -> tuple[Table, Mapping[Path, int]]:
     """Return the tree with the overlay in it, and report what the console may not say."""
-    for name in sorted(FILE_ONLY & overlay.tree.keys()):
+    for path in overstepping(overlay.tree):
         problem, remedy = "can be set in the settings file only", "write it there"
-        reading.problems.append(_file_problem(str(overlay), IN_REVISION, problem, remedy, path=name))
+        reading.problems.append(_file_problem(str(overlay), IN_REVISION, problem, remedy, path=path_text(path)))
     try:
-        return laid_over(root, {key: said for key, said in overlay.tree.items() if key not in FILE_ONLY})
+        return laid_over(root, overlay.tree)
     except Unreadable as exc:
         raise InvalidSettings([_file_problem(str(overlay), IN_REVISION, exc.problem, exc.remedy)]) from None
 

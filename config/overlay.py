@@ -7,7 +7,7 @@ files, which are the machine's, none is followed from here; secrets are `vault:N
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,8 +21,16 @@ WHOLE: Final = "="
 IN_REVISION: Final = 0
 """The line of what stands in no file."""
 
-FILE_ONLY = frozenset({"server", "storage", "redis", "database", "queue", "admin"})
-"""Sections that are read before any revision can be, that differ between machines, or that say who may change the others."""
+FILE_ONLY: tuple[tuple[str, ...], ...] = (
+    ("server",),
+    ("storage",),
+    ("redis",),
+    ("database",),
+    ("queue",),
+    ("admin",),
+    ("retention", "audit_days"),
+)
+"""What is read before any revision can be, differs between machines, or says who may change the rest and what is kept of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +52,23 @@ def whole(said: Said) -> bool:
 def plain(said: Said) -> Said:
     """Return a whole value without its mark."""
     return said[WHOLE] if isinstance(said, dict) and said.keys() == {WHOLE} else said
+
+
+def file_only(path: tuple[str, ...]) -> bool:
+    """Whether this is for the file alone to say, or holds something that is."""
+    return any(path[: len(own)] == own[: len(path)] for own in FILE_ONLY)
+
+
+def overstepping(tree: Mapping[str, Said], path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield where an overlay says what is for the file alone."""
+    for key, said in tree.items():
+        here = (*path, key)
+        if not file_only(here):
+            continue
+        if isinstance(said, dict) and not whole(said) and here not in FILE_ONLY:
+            yield from overstepping(said, here)
+        else:
+            yield here
 
 
 def laid_over(root: Table, tree: Mapping[str, Said]) -> tuple[Table, dict[Path, int]]:

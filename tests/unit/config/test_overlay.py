@@ -176,6 +176,11 @@ def test_every_value_tells_that_a_revision_says_it_and_what_it_overrules(file: P
             "revision 7: channels.hook.agent: 'gone': is no configured agent; use shop or other",
         ),
         ({"server": {"port": 1}}, "revision 7: server: can be set in the settings file only; write it there"),
+        ({"retention": None}, "revision 7: retention: can be set in the settings file only; write it there"),
+        (
+            {"retention": {"audit_days": 30}},
+            "revision 7: retention.audit_days: can be set in the settings file only; write it there",
+        ),
         (
             {"channels": {"hook": {"secrets": ["vault:none"]}}},
             "revision 7: channels.hook.secrets[0]: ***: there is no secret 'none' that can be read;"
@@ -244,4 +249,6 @@ def test_before_the_vault_is_open_the_rest_is_known(file: Path) -> None:
 
 def test_what_only_the_file_may_say_is_all_there() -> None:
     """The sections that decide where revisions are kept, and who may write them, are no revision's."""
-    assert {"server", "storage", "redis", "database", "queue", "admin"} == FILE_ONLY
+    assert {"server", "storage", "redis", "database", "queue", "admin", "retention.audit_days"} == {
+        ".".join(path) for path in FILE_ONLY
+    }
