@@ -20,6 +20,7 @@ PAGE = """
 {% call ui.head("Room C0423 客服群", [("Channels", "/admin"), ("acme-shop", "/admin")], lead="这里的设置对整个房间生效。") %}
 <a class="button" href="/admin">History</a>{{ ui.act("Touch", "/admin/sample", main=true) }}
 {% endcall %}
+{{ ui.tabs("Views", [("Sample", "/admin/sample"), ("Other", "/admin/other")]) }}
 {{ ui.notice("Saved as revision 12. 已保存。", "good") }}
 <div class="figures">
 {{ ui.figure("Answered today", "1,204", told="98.2 % in 4 s") }}
@@ -49,7 +50,7 @@ PAGE = """
 {% endcall %}
 {% call ui.card("Trace", mood="warn") %}
 <ol class="trace">
-{% call ui.step("Accepted", "good", at) %}<p class="said">Message 55 of Ada</p>{% endcall %}
+{% call ui.step("Accepted", "good", at) %}{{ ui.said("رسالة 55\n第二行") }}{% endcall %}
 {% call ui.step("Answered", "warn", at, told="2 calls") %}{{ ui.pairs([("Prompt", "1,204"), ("编号", "12")]) }}{% endcall %}
 {{ ui.step("Delivered", "bad") }}
 </ol>

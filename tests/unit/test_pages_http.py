@@ -308,6 +308,11 @@ async def test_a_name_is_shown_as_it_is_and_harms_nobody() -> None:
     assert "&lt;script&gt;alert(1)&lt;/script&gt;&#34;&#39;客服" in page
 
 
+async def test_a_path_with_a_slash_too_many_leads_to_the_page() -> None:
+    async with reader() as session, session.get("/admin/help/") as response:
+        assert (200, "/admin/help") == (response.status, response.url.path)
+
+
 async def test_a_page_can_be_looked_at_by_head() -> None:
     async with reader() as session, session.head("/admin") as response:
         assert 200 == response.status

@@ -160,7 +160,10 @@ def _to_sign_in(request: web.Request) -> web.Response:
     return web.Response(status=303, headers={"Location": SIGN_IN + back})
 
 
-async def _lost(_visit: Visit) -> web.StreamResponse:
+async def _lost(visit: Visit) -> web.StreamResponse:
+    path = visit.request.path
+    if path.endswith("/") and visit.request.method in _SAFE:
+        return visit.see_other(path.rstrip("/"))
     raise Missing("there is no such page")
 
 
