@@ -39,7 +39,7 @@ def parser() -> argparse.ArgumentParser:
     verb("serve", "run the gateway")
     verb("check", "check the settings and say what is wrong, with lines", as_json=True)
     made = verb("schema", "print the JSON Schema of the settings", config=False)
-    made.add_argument("--write", action="store_true", help="write config/schema.json and the table in config/README.md")
+    made.add_argument("--write", action="store_true", help="write config/schema.json and the tables in README.md files")
     show = verb("show", "show the settings that apply in a place, each with its origin", as_json=True)
     show.add_argument("channel")
     show.add_argument("room", nargs="?")
@@ -120,7 +120,9 @@ def _problems_json(problems: Sequence[Problem]) -> str:
 
 def _schema(args: argparse.Namespace) -> int:
     if args.write:
-        for path in write_generated():
+        from gateway.telemetry.reference import write_reference  # the other verbs don't pay for it
+
+        for path in (*write_generated(), *write_reference()):
             print(path)
     else:
         print(json.dumps(schema(), ensure_ascii=False, indent=2))
