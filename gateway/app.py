@@ -235,6 +235,7 @@ async def erase_alone(configuration: Configuration, who: int | Identity) -> Rece
             halt=lambda _event: None,
             ended=ended,
             forget=lambda _event_ids: None,
+            uncount=UsageRows(storage.admin).erase,
             clock=now_ms,
             within_s=settings.queue.send_s,
         )
@@ -413,7 +414,13 @@ async def run(
                 asking=asking,
                 in_chat=MemoryInChat(personal=personal, store=store, names=memory.names, live=live, clock=now_ms),
                 linking=Linking(
-                    links=store.links, people=people, live=live, ids=ids, moving=lambda: mover.wake(), clock=now_ms
+                    links=store.links,
+                    people=people,
+                    live=live,
+                    ids=ids,
+                    moving=lambda: mover.wake(),
+                    joined=usage.meter.join,
+                    clock=now_ms,
                 ),
                 live=live,
             ),
@@ -507,6 +514,7 @@ async def run(
             halt=lanes.withdrawn,
             ended=intake.ended,
             forget=forgotten,
+            uncount=usage.meter.erase,
             clock=now_ms,
             within_s=queue.send_s,
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from gateway.live import Live
 from gateway.notices import notice
@@ -65,14 +65,17 @@ class Linking:
         live: Live,
         ids: Ids,
         moving: Callable[[], None],
+        joined: Callable[[int, int], Awaitable[None]],
         clock: Callable[[], int],
     ) -> None:
-        """`moving` is told when there is something for the `Mover`; `clock` gives milliseconds since 1970, UTC."""
+        """`moving` is told when there is something for the `Mover`, `joined` who is whom now (absorbed, survivor); `clock` gives
+        milliseconds since 1970, UTC."""
         self._links = links
         self._people = people
         self._live = live
         self._ids = ids
         self._moving = moving
+        self._joined = joined
         self._clock = clock
 
     async def link(self, person_id: int, code: str, route: Route) -> str:
@@ -96,6 +99,7 @@ class Linking:
             logger.info("link refused", extra={"person": person_id, "reason": made})
             return notice(f"link_{made}", route.language)
         self._changed()
+        await self._joined(made.absorbed_id, made.survivor_id)
         logger.info(
             "persons linked",
             extra={"link": made.link_id, "person": made.survivor_id, "absorbed": made.absorbed_id, "by": person_id},

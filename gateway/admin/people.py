@@ -84,10 +84,12 @@ class Eraser:
         halt: Callable[[Event], None],
         ended: Callable[[int], Awaitable[None]],
         forget: Callable[[Sequence[int]], None],
+        uncount: Callable[[int], Awaitable[int]],
         clock: Callable[[], int],
         within_s: float,
     ) -> None:
-        """`clock` gives milliseconds since 1970, UTC; `within_s` is how long a reply that is being sent is waited for."""
+        """`uncount` takes a person out of what was spent, and returns how many rows that changed. `clock` gives milliseconds
+        since 1970, UTC; `within_s` is how long a reply that is being sent is waited for."""
         self._store = store
         self._persons = store.persons
         self._queues = queues
@@ -95,6 +97,7 @@ class Eraser:
         self._halt = halt
         self._ended = ended
         self._forget = forget
+        self._uncount = uncount
         self._clock = clock
         self._within_s = within_s
         self._one = asyncio.Lock()
@@ -149,6 +152,7 @@ class Eraser:
         counts.update(erased.counts)
         counts["quotes"] += await self._mend(found.posted)
         self._forget(sorted(found.events))
+        counts["usage_days"] += await self._uncount(person.id)
         counts["identities"] += await self._persons.unlink(person.id)
         return Receipt(person=str(person.id), erased=dict(counts))
 

@@ -116,6 +116,17 @@ class Meter:
             self.counters.forget(person_subject(person))
             return await self._rows.erase(person)
 
+    async def join(self, person: int, into: int) -> None:
+        """Two persons are one now: what the first used up is the other's. Where the database is away, that stays apart."""
+        try:
+            async with self._writing:
+                await self._rows.move(person, into=into)
+                self.counters.forget(person_subject(into))
+        except StoreBusy:
+            logger.warning(
+                "what a person used up was not joined", exc_info=True, extra={"person": person, "into": into}
+            )
+
     def drain(self) -> None:
         """Write what waits; `run` returns then."""
         self._draining.set()

@@ -73,11 +73,18 @@ SUMS = ("messages", "calls", "failed", "estimated", "unpriced", "prompt", "cache
 _COUNT = ("kind", "channel", "name", "span", "start")
 _COUNTED = ("messages", "tokens", "money")
 
-_FOLD = f"""INSERT INTO usage_days ({", ".join((*_DAY, *SUMS))})
-  SELECT {", ".join("0" if column == "person" else column for column in (*_DAY, *SUMS))}
+_FOLD_DAYS = f"""INSERT INTO usage_days ({", ".join((*_DAY, *SUMS))})
+  SELECT {", ".join(":into" if column == "person" else column for column in (*_DAY, *SUMS))}
   FROM usage_days WHERE person = :person
   ON CONFLICT ({", ".join(_DAY)}) DO UPDATE SET {", ".join(f"{name} = usage_days.{name} + excluded.{name}" for name in SUMS)}
 """
+
+
+_FOLD_COUNTS = """INSERT INTO usage_counts (kind, channel, name, span, start, messages, tokens, money)
+  SELECT kind, channel, :into, span, start, messages, tokens, money
+  FROM usage_counts WHERE kind = 'person' AND channel = '' AND name = :person
+  ON CONFLICT (kind, channel, name, span, start) DO UPDATE SET messages = usage_counts.messages + excluded.messages,
+  tokens = usage_counts.tokens + excluded.tokens, money = usage_counts.money + excluded.money"""
 
 
 class UsageRows:
@@ -127,10 +134,16 @@ class UsageRows:
 
     async def erase(self, person: int) -> int:
         """Take a person out of all rows; the sums stay, as nobody's. Return how many rows by day were theirs."""
+        return await self.move(person, into=NOBODY)
+
+    async def move(self, person: int, *, into: int) -> int:
+        """Let all that a person used up be another's, or nobody's. Return how many rows by day that were."""
         async with self._database.writing() as db:
-            await db.run(_FOLD, person=person)
+            await db.run(_FOLD_DAYS, person=person, into=into)
             days = await db.run("DELETE FROM usage_days WHERE person = :person", person=person)
-            await db.run("UPDATE usage_entries SET person = 0 WHERE person = :person", person=person)
+            await db.run("UPDATE usage_entries SET person = :into WHERE person = :person", person=person, into=into)
+            if into != NOBODY:
+                await db.run(_FOLD_COUNTS, person=str(person), into=str(into))
             await db.run("DELETE FROM usage_counts WHERE kind = 'person' AND name = :name", name=str(person))
         return days
 

@@ -105,6 +105,21 @@ async def test_an_erased_person_leaves_sums(rows: UsageRows, database: Database)
     assert 0 == await rows.erase(7)
 
 
+async def test_two_persons_that_are_one_used_up_both(rows: UsageRows, database: Database) -> None:
+    """What the one had used up counts for the other from then on, by day and for quotas."""
+    await rows.write([said(1), called(2, 100)], UTC)
+    await rows.write([msgspec.structs.replace(said(3), person=8)], UTC)
+    there = Metered(rows)
+    await there.meter.ready([PERSON, Subject("person", "", "8")])
+
+    await there.meter.join(8, 7)
+    await there.meter.ready([PERSON])
+
+    assert 2 == there.day().messages
+    assert Amounts() == (await used(rows, Subject("person", "", "8"))).get("day", Amounts())
+    assert [(7, 2)] == await asked(database, "SELECT person, sum(messages) FROM usage_days GROUP BY person")
+
+
 async def test_what_is_old_goes(rows: UsageRows, database: Database) -> None:
     """Each table in its own time."""
     await rows.write([said(1), said(2, at_ms=NOON + 2 * DAY_MS)], UTC)

@@ -59,6 +59,7 @@ class World:
         self.halted: list[int] = []
         self.ended: list[int] = []
         self.forgotten: list[int] = []
+        self.uncounted: list[int] = []
 
     def eraser(self, *, within_s: float = 5) -> Eraser:
         async def ended(turn_id: int) -> None:
@@ -71,9 +72,14 @@ class World:
             halt=lambda event: self.halted.append(event.id),
             ended=ended,
             forget=self.forgotten.extend,
+            uncount=self.uncount,
             clock=lambda: NOW_MS,
             within_s=within_s,
         )
+
+    async def uncount(self, person_id: int) -> int:
+        self.uncounted.append(person_id)
+        return 3 if self.uncounted.count(person_id) == 1 else 0
 
     async def person(self, sender: Sender = ME, kind: str = "webhook") -> int:
         return await self.store.person(Identity(kind=kind, tenant=sender.tenant, account=sender.account), now_ms=NOW_MS)
@@ -126,6 +132,7 @@ async def test_quotes_in_others_events_go_too(world: World) -> None:
 
     assert receipt is not None
     assert (2, 1, 1) == tuple(receipt.erased[kind] for kind in ("quotes", "inbox_events", "identities"))
+    assert ([int(receipt.person)], 3) == (world.uncounted, receipt.erased["usage_days"])
     assert (b"", "") == ((await world.stored(mine)).body, (await world.stored(mine)).speaker)
     for event, text in ((quoting, "what?"), (mended, "so?")):
         kept = decode((await world.stored(event)).body).event
