@@ -388,6 +388,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     output_tokens: int  # reserved for the answer
     temperature: float | None = None  # None: the agent's own
     schema: Mapping[str, object] | None = None  # of the JSON that the answer should be; None: it is text
+    may_hand_over: bool = False  # the agent may ask for a human to answer
 
 
 ANSWERED_REACH = 200
@@ -568,6 +569,11 @@ class Store(Protocol):
     async def ledger(self, turn_id: int) -> Ledger | None:
         """Return the turn's ledger; None: none is kept. Raises `StoreUnavailable` for one that can't be read: nothing was learned
         of its turn."""
+        ...
+
+    async def ledgers(self, *, after: tuple[int, int], limit: int) -> tuple[tuple[tuple[int, int], Ledger | None], ...]:
+        """Return up to `limit` ledgers behind `after` (milliseconds when it was made, turn id), in that order, each with its own
+        such mark; None: it can't be read."""
         ...
 
     async def person(self, identity: Identity, *, now_ms: int) -> int:

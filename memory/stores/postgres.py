@@ -55,7 +55,7 @@ from memory.stores.postgres_rows import (
 )
 from memory.stores.postgres_statement import Statement
 from memory.stores.postgres_vectors import PostgresVectors
-from memory.stores.rows import identity_columns, read_ledger, storable, storable_or_none, title_of
+from memory.stores.rows import identity_columns, read_ledger, read_ledgers, storable, storable_or_none, title_of
 
 _PUT_SUMMARY = sql.put("summaries", Summary.__struct_fields__)
 _PUT_FACTS = sql.put("facts", Fact.__struct_fields__)
@@ -327,6 +327,10 @@ class PostgresStore:
     async def ledger(self, turn_id: int) -> Ledger | None:
         rows = await self._database.fetch(sql.LEDGER, {"turn_id": turn_id})
         return read_ledger(turn_id, rows[0][0]) if rows else None
+
+    async def ledgers(self, *, after: tuple[int, int], limit: int) -> tuple[tuple[tuple[int, int], Ledger | None], ...]:
+        values = {"made_ms": after[0], "turn_id": after[1], "limit": limit}
+        return read_ledgers(await self._database.fetch(sql.LEDGERS, values))
 
     async def person(self, identity: Identity, *, now_ms: int) -> int:
         kind, tenant, account = identity_columns(identity)

@@ -121,6 +121,7 @@ class RedisCache:
         self.put_profile = store.put_profile
         self.save_ledger = store.save_ledger
         self.ledger = store.ledger
+        self.ledgers = store.ledgers
         self.person = store.person
         self.purge_ledgers = store.purge_ledgers
         self.wipe = store.wipe

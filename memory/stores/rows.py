@@ -91,6 +91,20 @@ def read_ledger(turn_id: int, body: bytes) -> Ledger:
         raise StoreUnavailable(f"the ledger of turn {turn_id} can't be read: {reason}") from exc
 
 
+def read_ledgers(
+    rows: Iterable[tuple[int, int, bytes]],
+) -> tuple[tuple[tuple[int, int], Ledger | None], ...]:
+    """Return ledgers (made, turn, body), each behind its mark; None: it can't be read."""
+
+    def read(body: bytes) -> Ledger | None:
+        try:
+            return _decode_ledger(body)
+        except msgspec.DecodeError:
+            return None
+
+    return tuple(((made, turn_id), read(body)) for made, turn_id, body in rows)
+
+
 def readable(rows: Iterable[tuple[int, bytes, int]]) -> tuple[list[Due], list[int]]:
     """Return the due turns (turn, ledger, tries) that can be read, and the others' ids, which are logged."""
     due: list[Due] = []
@@ -123,3 +137,8 @@ def identity_columns(identity: Identity) -> tuple[str, str, str]:
         encode_part(identity.tenant, name="tenant") if identity.tenant else "",
         encode_part(identity.account, name="account"),
     )
+
+
+def identity_of(kind: str, tenant: str, account: str) -> Identity:
+    """Return the identity of these columns."""
+    return Identity(kind=decode_part(kind), tenant=decode_part(tenant) if tenant else "", account=decode_part(account))

@@ -38,7 +38,7 @@ from memory.ids import Ids
 from memory.ids import now_ms as wall_ms
 from memory.key import ConversationKey, Scope
 from memory.stores import sqlite_append, sqlite_edit, sqlite_file, sqlite_load, sqlite_scopes
-from memory.stores.rows import read_ledger, storable_struct
+from memory.stores.rows import read_ledger, read_ledgers, storable_struct
 from memory.stores.sqlite_browsing import sqlite_browsing
 from memory.stores.sqlite_derived import SqliteDerived
 from memory.stores.sqlite_file import Synchronous, Translated
@@ -299,6 +299,11 @@ class SqliteStore:
             lambda db: db.execute("SELECT body FROM ledgers WHERE turn_id = ?", (turn_id,)).fetchone()
         )
         return None if row is None else read_ledger(turn_id, row[0])
+
+    async def ledgers(self, *, after: tuple[int, int], limit: int) -> tuple[tuple[tuple[int, int], Ledger | None], ...]:
+        behind = """SELECT created_ms, turn_id, body FROM ledgers WHERE (created_ms, turn_id) > (?, ?)
+          ORDER BY created_ms, turn_id LIMIT ?"""
+        return await self._read(lambda db: read_ledgers(db.execute(behind, (*after, limit))))
 
     async def person(self, identity: Identity, *, now_ms: int) -> int:
         found = await self._read(lambda db: sqlite_scopes.find_person(db, identity))

@@ -344,6 +344,19 @@ class RecordContract:
         assert second == await store.ledger(2**62)
         assert await store.ledger(404) is None
 
+    async def test_ledgers_come_in_pages(self, store: Store) -> None:
+        """In the order they were made, whatever their turns' ids."""
+        made = [ledger(9 - n, 5, now_ms=NOW + n // 2) for n in range(5)]
+        for one in made:
+            await store.save_ledger(one)
+
+        pages, after = [], (NOW, 8)
+        while page := await store.ledgers(after=after, limit=2):
+            pages.append([one.turn_id for _, one in page if one is not None])
+            after = page[-1][0]
+
+        assert [[9, 6], [7, 5]] == pages
+
     async def test_old_ledgers_go_in_small_batches(self, store: Store) -> None:
         """Retention is a tested job (openclaw/openclaw#88005); oldest first, never the young ones."""
         for n in range(7):
