@@ -119,6 +119,7 @@ async def test_messages_answered_together_are_linked(world: Watched) -> None:
     """What a turn collected has traces of its own, to which the turn's span links."""
     held = Held()
     world.stage.play(held)
+    world.stage.model.called.clear()
     hook = world.stage.hook()
     running = await hook.say("first", conversation="joined", mode="async")
     async with asyncio.timeout(30):

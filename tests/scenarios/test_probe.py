@@ -1,0 +1,74 @@
+"""The gateway's own message over everybody's way, in the real process: timed, told in /readyz, and without a trace in memory."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import aiohttp
+from prometheus_client.parser import text_string_to_metric_families
+
+from gateway.probing import QUESTION
+from tests.scenarios.stage import Stage, echo, stage
+from tests.scenarios.world import Prompt, Refusal
+
+BODY = """
+agents:
+  default: {kind: openai, base_url: "MODEL", model: one, retries: 0}
+queue: {poll_s: 0.2}
+probe: {every_s: 5, channel: hook, within_s: 20}
+defaults: {limits: {per_minute: 1}, allow: {people: []}}
+channels:
+  hook: {kind: webhook, secrets: ["${HOOK}"]}
+"""
+
+
+async def figures(world: Stage) -> dict[tuple[str, ...], float]:
+    async with world.session.get(f"{world.gateway.url}/metrics") as response:
+        families = text_string_to_metric_families(await response.text())
+    return {
+        (sample.name, *(sample.labels[name] for name in sorted(sample.labels))): sample.value
+        for family in families
+        for sample in family.samples
+    }
+
+
+async def warnings(session: aiohttp.ClientSession, url: str) -> dict[str, str]:
+    async with session.get(f"{url}/readyz") as response:
+        told: dict[str, str] = (await response.json()).get("warnings", {})
+    return told
+
+
+async def test_a_probe_takes_the_whole_way_and_leaves_nothing(tmp_path: Path) -> None:
+    """In a channel where nobody may talk, its one word is asked and answered within the settings' time; memory holds no message,
+    scope, person, ledger or fact of it. When the agent is down, /readyz says so and people are kept away by nothing."""
+    asked = asyncio.Event()
+    broken = False
+
+    def answer(prompt: Prompt) -> str | Refusal:
+        asked.set()
+        return Refusal(500) if broken else echo(prompt)
+
+    async with stage(tmp_path, BODY, script=answer) as running:
+        async with asyncio.timeout(40):
+            await asked.wait()
+        async with asyncio.timeout(40):
+            while not (seen := await figures(running)).get(("clew_probes_total", "hook", "answered")):
+                await asyncio.sleep(0.1)
+        assert {} == await warnings(running.session, running.gateway.url)
+        prompts = list(running.model.prompts)
+
+        broken = True
+        await running.gateway.logged("probe not answered", "agent_unavailable")
+        told = await warnings(running.session, running.gateway.url)
+        tables = ("messages", "scopes", "persons", "ledgers", "sessions")
+        kept = {table: running.rows(f"SELECT count(*) FROM {table}")[0][0] for table in tables}
+
+    assert [[("system", QUESTION.system), ("user", "ping")]] == [
+        [(message["role"], message["content"]) for message in prompt] for prompt in prompts[:1]
+    ]
+    assert 1 <= seen["clew_probe_seconds_count", "hook"]
+    assert seen["clew_probe_seconds_sum", "hook"] < 20
+    assert 1 <= seen["clew_turns_total", "default", "hook", "answered", "probe"]
+    assert "agent_unavailable" in told["probe"]
+    assert dict.fromkeys(tables, 0) == kept
