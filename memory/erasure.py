@@ -28,6 +28,7 @@ KINDS = {
     "link_moves": "deleted with their link",
     "link_codes": "deleted",
     "link_tries": "deleted",
+    "privacy_requests": "deleted: it is what they asked for",
     "identities": "deleted, last: then the accounts are nobody's",
     "persons": "stays as a tombstone, a number with the time, against work that comes late (redis/agent-memory-server#184)",
 }

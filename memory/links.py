@@ -28,6 +28,9 @@ TRIES_MS = 600_000
 UNDO_MS = 30 * 86_400_000
 """How long a link can be undone as it was."""
 
+MADE_MOST = 50
+"""Links that `Links.made` returns at most."""
+
 Refusal = Literal["wrong", "limited", "same"]
 
 
@@ -58,6 +61,17 @@ class Parted(msgspec.Struct, frozen=True, kw_only=True):
     as_it_was: bool
 
 
+class LinkRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A link that was made and not undone. `accounts` went over with it. It can be undone as it was until `until_ms`."""
+
+    id: int
+    survivor_id: int
+    absorbed_id: int
+    linked_ms: int
+    until_ms: int
+    accounts: tuple[Identity, ...]
+
+
 class Links(Protocol):
     """Links on one database, beside its `memory.base.Store` (there as `links`).
 
@@ -75,6 +89,19 @@ class Links(Protocol):
     async def link(self, person_id: int, digest: str, *, now_ms: int) -> Linked | Refusal:
         """Make the person and the one whose code this is one, and use the code up. `wrong`: no such code, or not any more;
         `limited`: too many wrong ones were tried, and not even a right one is taken now; `same`: they are one already."""
+        ...
+
+    async def join(self, person_id: int, other_id: int, *, now_ms: int) -> Linked | Refusal:
+        """Make two persons one, without a code: an admin knows that they are. `wrong`: one of them is nobody, or erased."""
+        ...
+
+    async def made(self, person_id: int) -> tuple[LinkRow, ...]:
+        """Return the links by which the person came to have others' accounts, the newest first; fifty at most."""
+        ...
+
+    async def undo(self, link_id: int, *, now_ms: int) -> Parted | None:
+        """Undo one link as it was: accounts and what went over go back to the person that they were, but what was forgotten
+        since. None: there is no such link, it is undone, or too old (`UNDO_MS`)."""
         ...
 
     async def unlink(self, identity: Identity, *, fresh_id: int, now_ms: int) -> Parted | None:

@@ -7,7 +7,7 @@ holds up the turns of others. Times and ids as in `memory/base.py`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -62,6 +62,24 @@ class Overheard(msgspec.Struct, frozen=True, kw_only=True):
     platform_message_id: str | None
 
 
+DUE_MS = 30 * 86_400_000
+"""By when a person's request is to be met: within one month (GDPR Art. 12(3)); 30 days are never longer."""
+
+RequestKind = Literal["erasure", "export"]
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person asked for that somebody has to do by `due_ms`. `channel`: where they asked for it, decoded; None: not in
+    chat, an admin noted it."""
+
+    id: int
+    person_id: int
+    kind: RequestKind
+    channel: str | None
+    asked_ms: int
+    due_ms: int
+
+
 class Erased(msgspec.Struct, frozen=True, kw_only=True):
     """What an erasure did: `counts` of rows by kind (`memory/erasure.py` names them), and the scopes that it touched."""
 
@@ -85,6 +103,27 @@ class Persons(Protocol):
 
     async def of(self, identity: Identity) -> int | None:
         """Return the identity's living person; None: there is none."""
+        ...
+
+    async def having(self, account: str, *, limit: int) -> tuple[int, ...]:
+        """Return up to `limit` living persons who have an account of this id, of whatever kind and tenant, by their ids."""
+        ...
+
+    async def counts(self, person_id: int) -> dict[str, int]:
+        """Count what is stored of a person, by kind (of `memory/erasure.py`): an idea of what an erasure would take away."""
+        ...
+
+    async def request(self, person_id: int, kind: RequestKind, *, channel: str | None, now_ms: int) -> Request | None:
+        """Note what the person asks for; asked again, the first time counts. None: there is no such person, or no more."""
+        ...
+
+    async def requests(self, *, after: tuple[int, int], limit: int) -> tuple[Request, ...]:
+        """Return up to `limit` requests that are not met, behind `after` (due_ms, id), the most urgent first. `person_id` is whom
+        the person is one with now. An erasure meets what its person asked for."""
+        ...
+
+    async def met(self, request_id: int) -> int | None:
+        """Note that a request is met, and return whose it was; None: there is none of this number any more."""
         ...
 
     async def accounts(self, person_id: int) -> tuple[Account, ...]:

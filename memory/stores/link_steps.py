@@ -11,10 +11,10 @@ from memory.base import Identity, Message, ProfileItem
 from memory.derived import Fragment
 from memory.forgetting import same_words
 from memory.indexing import item_terms, message_terms_of
-from memory.links import CODE_MS, TRIES, TRIES_MS, UNDO_MS, Linked, Parted, Refusal
+from memory.links import CODE_MS, MADE_MOST, TRIES, TRIES_MS, UNDO_MS, Linked, LinkRow, Parted, Refusal
 from memory.slots import slot_of
 from memory.stores.person_steps import FAMILY, Ask, Dialect, Drop, Name, Put, Step, Values
-from memory.stores.rows import identity_columns
+from memory.stores.rows import identity_columns, identity_of
 
 _item = msgspec.json.Decoder(ProfileItem, strict=False).decode
 _message = msgspec.json.Decoder(Message, strict=False).decode
@@ -67,6 +67,18 @@ def link(dialect: Dialect, person_id: int, digest: str, *, now_ms: int) -> Step[
     if other is None or mine is None:
         yield from _tried(person_id, "tried", now_ms=now_ms)
         return "wrong"
+    return (yield from _one(dialect, mine, other, now_ms=now_ms))
+
+
+def join(dialect: Dialect, person_id: int, other_id: int, *, now_ms: int) -> Step[Linked | Refusal]:
+    """Do what `Links.join` promises."""
+    mine, other = (yield from _root(person_id)), (yield from _root(other_id))
+    if mine is None or other is None:
+        return "wrong"
+    return (yield from _one(dialect, mine, other, now_ms=now_ms))
+
+
+def _one(dialect: Dialect, mine: int, other: int, *, now_ms: int) -> Step[Linked | Refusal]:
     if other == mine:
         return "same"
     yield from _locked(dialect, [mine, other])
@@ -214,6 +226,43 @@ def unlink(dialect: Dialect, identity: Identity, *, fresh_id: int, now_ms: int) 
     yield Ask(f"DELETE FROM link_accounts WHERE {named}", of)
     yield from _renamed()
     return Parted(persons=(fresh_id,), as_it_was=False)
+
+
+def made(person_id: int) -> Step[tuple[LinkRow, ...]]:
+    """Do what `Links.made` promises."""
+    sql = f"""SELECT id, survivor_id, absorbed_id, linked_ms FROM links
+      WHERE undone_ms IS NULL AND survivor_id IN {FAMILY} ORDER BY id DESC LIMIT {MADE_MOST}"""
+    found: list[LinkRow] = []
+    for id_, survivor, absorbed, linked_ms in (yield Ask(sql, {"person": person_id})):
+        sql = "SELECT kind, tenant, account FROM link_accounts WHERE link_id = :link ORDER BY kind, tenant, account"
+        rows = yield Ask(sql, {"link": id_})
+        found.append(
+            LinkRow(
+                id=id_,
+                survivor_id=survivor,
+                absorbed_id=absorbed,
+                linked_ms=linked_ms,
+                until_ms=linked_ms + UNDO_MS,
+                accounts=tuple(identity_of(*row) for row in rows),
+            )
+        )
+    return tuple(found)
+
+
+def undo(dialect: Dialect, link_id: int, *, now_ms: int) -> Step[Parted | None]:
+    """Do what `Links.undo` promises."""
+    sql = "SELECT survivor_id FROM links WHERE id = :link AND undone_ms IS NULL AND linked_ms >= :since"
+    of: Values = {"link": link_id, "since": now_ms - UNDO_MS}
+    rows = yield Ask(sql, of)
+    holder = (yield from _root(rows[0][0])) if rows else None
+    if holder is None:
+        return None
+    yield from _locked(dialect, [holder])
+    if not (yield Ask(sql, of)):
+        return None
+    gone = yield from _undone(dialect, link_id, now_ms=now_ms)
+    yield from _renamed()
+    return Parted(persons=tuple(gone), as_it_was=True) if gone else None
 
 
 def _undone(dialect: Dialect, link_id: int, *, now_ms: int) -> Step[list[int]]:

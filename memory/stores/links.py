@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memory.base import Identity
-from memory.links import Linked, Parted, Refusal
+from memory.links import Linked, LinkRow, Parted, Refusal
 from memory.stores import link_steps as steps
 from memory.stores.person_steps import Dialect
 from memory.stores.persons import Run
@@ -26,6 +26,15 @@ class StoredLinks:
 
     async def link(self, person_id: int, digest: str, *, now_ms: int) -> Linked | Refusal:
         return await self._write(steps.link(self._dialect, person_id, digest, now_ms=now_ms))
+
+    async def join(self, person_id: int, other_id: int, *, now_ms: int) -> Linked | Refusal:
+        return await self._write(steps.join(self._dialect, person_id, other_id, now_ms=now_ms))
+
+    async def made(self, person_id: int) -> tuple[LinkRow, ...]:
+        return await self._write(steps.made(person_id))
+
+    async def undo(self, link_id: int, *, now_ms: int) -> Parted | None:
+        return await self._write(steps.undo(self._dialect, link_id, now_ms=now_ms))
 
     async def unlink(self, identity: Identity, *, fresh_id: int, now_ms: int) -> Parted | None:
         return await self._write(steps.unlink(self._dialect, identity, fresh_id=fresh_id, now_ms=now_ms))

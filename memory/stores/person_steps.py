@@ -10,10 +10,12 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from memory.base import Identity
+import msgspec
+
 from memory.derived import Fragment
 from memory.key import decode_part
-from memory.people import Account, Person, Posted
+from memory.people import DUE_MS, Account, Person, Posted, Request, RequestKind
+from memory.stores.rows import identity_of
 
 Result = TypeVar("Result")
 Rows = list[tuple[Any, ...]]
@@ -119,10 +121,7 @@ def find(person_id: int) -> Step[Person | None]:
 def _person(person_id: int, created_ms: int, erased_ms: int | None) -> Step[Person]:
     sql = "SELECT kind, tenant, account FROM identities WHERE person_id = :person ORDER BY kind, tenant, account"
     rows = yield Ask(sql, {"person": person_id})
-    identities = tuple(
-        Identity(kind=decode_part(kind), tenant=decode_part(tenant) if tenant else "", account=decode_part(account))
-        for kind, tenant, account in rows
-    )
+    identities = tuple(identity_of(*row) for row in rows)
     return Person(id=person_id, created_ms=created_ms, erased_ms=erased_ms, identities=identities)
 
 
@@ -138,6 +137,34 @@ def of(kind: str, tenant: str, account: str) -> Step[int | None]:
       WHERE i.kind = :kind AND i.tenant = :tenant AND i.account = :account AND p.erased_ms IS NULL"""
     rows = yield Ask(sql, {"kind": kind, "tenant": tenant, "account": account})
     return rows[0][0] if rows else None
+
+
+def having(account: str, *, limit: int) -> Step[tuple[int, ...]]:
+    """Do what `Persons.having` promises, for an identity's column."""
+    sql = """SELECT DISTINCT i.person_id FROM identities AS i JOIN persons AS p ON p.id = i.person_id
+      WHERE i.account = :account AND p.erased_ms IS NULL ORDER BY i.person_id LIMIT :limit"""
+    return tuple(row[0] for row in (yield Ask(sql, {"account": account, "limit": limit})))
+
+
+_COUNTED = {
+    "messages": f"SELECT count(*) FROM messages WHERE person_id IN {FAMILY}",
+    "observed": f"SELECT count(*) FROM observed WHERE person_id IN {FAMILY}",
+    "ledgers": f"""SELECT count(*) FROM ledgers WHERE turn_id IN (
+      SELECT turn_id FROM messages WHERE person_id IN {FAMILY})""",
+    "facts": "SELECT count(*) FROM facts WHERE person_id = :person",
+    "profile_items": "SELECT count(*) FROM profile_items WHERE person_id = :person",
+    "fragments": "SELECT count(*) FROM fragments WHERE person_id = :person",
+    "identities": "SELECT count(*) FROM identities WHERE person_id = :person",
+}
+
+
+def counts(person_id: int) -> Step[dict[str, int]]:
+    """Do what `Persons.counts` promises."""
+    yield Name([person_id])
+    found: dict[str, int] = {}
+    for kind, sql in _COUNTED.items():
+        found[kind] = (yield Ask(sql, {"person": person_id}))[0][0]
+    return found
 
 
 def accounts(person_id: int) -> Step[tuple[Account, ...]]:
@@ -184,6 +211,55 @@ def summaries(dialect: Dialect, person_id: int, *, after_id: int, limit: int) ->
     sql = f"""SELECT {dialect.summary} FROM summaries AS s WHERE id > :after AND scope_id IN (
         SELECT scope_id FROM messages WHERE person_id IN {FAMILY} AND chat_type = 'private') ORDER BY id LIMIT :limit"""
     return (yield Ask(sql, {"person": person_id, "after": after_id, "limit": limit}))
+
+
+# --- what persons ask for ---
+
+_REQUEST = "id, person_id, kind, channel, asked_ms, due_ms"
+
+
+def request(dialect: Dialect, person_id: int, kind: str, channel: str | None, *, now_ms: int) -> Step[Request | None]:
+    """Do what `Persons.request` promises; `channel` encoded."""
+    sql = f"SELECT 1 FROM persons WHERE id = :person AND erased_ms IS NULL{dialect.lock}"
+    if not (yield Ask(sql, {"person": person_id})):
+        return None
+    of: Values = {"person": person_id, "kind": kind}
+    sql = """INSERT INTO privacy_requests (person_id, kind, channel, asked_ms, due_ms)
+      VALUES (:person, :kind, :channel, :now, :due) ON CONFLICT (person_id, kind) DO NOTHING"""
+    yield Ask(sql, of | {"channel": channel, "now": now_ms, "due": now_ms + DUE_MS})
+    sql = f"SELECT {_REQUEST} FROM privacy_requests WHERE person_id = :person AND kind = :kind"
+    return _request(*(yield Ask(sql, of))[0])
+
+
+def requests(*, after: tuple[int, int], limit: int) -> Step[tuple[Request, ...]]:
+    """Do what `Persons.requests` promises."""
+    sql = f"""SELECT {_REQUEST} FROM privacy_requests WHERE (due_ms, id) > (:due, :id)
+      ORDER BY due_ms, id LIMIT :limit"""
+    rows = yield Ask(sql, {"due": after[0], "id": after[1], "limit": limit})
+    found: list[Request] = []
+    for row in rows:
+        person = yield from find(row[1])
+        asked = _request(*row)
+        found.append(asked if person is None else msgspec.structs.replace(asked, person_id=person.id))
+    return tuple(found)
+
+
+def _request(id_: int, person_id: int, kind: RequestKind, channel: str | None, asked_ms: int, due_ms: int) -> Request:
+    return Request(
+        id=id_,
+        person_id=person_id,
+        kind=kind,
+        channel=None if channel is None else decode_part(channel),
+        asked_ms=asked_ms,
+        due_ms=due_ms,
+    )
+
+
+def met(request_id: int) -> Step[int | None]:
+    """Do what `Persons.met` promises."""
+    sql = "DELETE FROM privacy_requests WHERE id = :id RETURNING person_id"
+    rows = yield Ask(sql, {"id": request_id})
+    return rows[0][0] if rows else None
 
 
 # --- erasing: each step is run again until it returns None ---
@@ -406,6 +482,13 @@ def listings(person_id: int) -> Step[Batch | None]:
     """Erase what the person was last shown of themselves (`memory/forgetting.py`)."""
     rows = yield Ask("DELETE FROM listings WHERE person_id = :person RETURNING 1", {"person": person_id})
     return Batch({"listings": len(rows)}) if rows else None
+
+
+def asked_for(person_id: int) -> Step[Batch | None]:
+    """Erase what the person has asked for."""
+    sql = "DELETE FROM privacy_requests WHERE person_id = :person RETURNING 1"
+    rows = yield Ask(sql, {"person": person_id})
+    return Batch({"privacy_requests": len(rows)}) if rows else None
 
 
 def unlinked(person_id: int) -> Step[int]:

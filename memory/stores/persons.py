@@ -12,7 +12,8 @@ import msgspec
 
 from memory.base import Fact, Identity, Message, ProfileItem, Summary
 from memory.erasure import nothing
-from memory.people import Account, Erased, Overheard, Person, Posted, Traces
+from memory.key import encode_part
+from memory.people import Account, Erased, Overheard, Person, Posted, Request, RequestKind, Traces
 from memory.stores import link_steps
 from memory.stores import person_steps as steps
 from memory.stores.person_steps import Batch, Dialect, Step
@@ -52,6 +53,22 @@ class StoredPersons:
 
     async def of(self, identity: Identity) -> int | None:
         return await self._read(steps.of(*identity_columns(identity)))
+
+    async def having(self, account: str, *, limit: int) -> tuple[int, ...]:
+        return await self._read(steps.having(encode_part(account), limit=limit))
+
+    async def counts(self, person_id: int) -> dict[str, int]:
+        return await self._read(steps.counts(person_id))
+
+    async def request(self, person_id: int, kind: RequestKind, *, channel: str | None, now_ms: int) -> Request | None:
+        place = None if channel is None else encode_part(channel)
+        return await self._write(steps.request(self._dialect, person_id, kind, place, now_ms=now_ms))
+
+    async def requests(self, *, after: tuple[int, int], limit: int) -> tuple[Request, ...]:
+        return await self._read(steps.requests(after=after, limit=limit))
+
+    async def met(self, request_id: int) -> int | None:
+        return await self._write(steps.met(request_id))
 
     async def accounts(self, person_id: int) -> tuple[Account, ...]:
         return await self._read(steps.accounts(person_id))
@@ -133,6 +150,7 @@ class StoredPersons:
             yield partial(steps.known, "facts", person_id)
             yield partial(steps.known, "profile_items", person_id)
             yield partial(steps.listings, person_id)
+            yield partial(steps.asked_for, person_id)
 
     async def unlink(self, person_id: int) -> int:
         for joined in await self._read(steps.family(person_id)):

@@ -24,6 +24,11 @@ class ForgettingPersons:
         self.listed = persons.listed
         self.find = persons.find
         self.of = persons.of
+        self.having = persons.having
+        self.counts = persons.counts
+        self.request = persons.request
+        self.requests = persons.requests
+        self.met = persons.met
         self.accounts = persons.accounts
         self.messages = persons.messages
         self.overheard = persons.overheard

@@ -11,7 +11,7 @@ from memory.base import Identity, Message
 from memory.derived import Fragment, FullStore
 from memory.indexing import item_terms, message_terms_of
 from memory.links import CODE_MS, TRIES, TRIES_MS, UNDO_MS, Linked, Parted, digest_of
-from memory.people import Account
+from memory.people import Account, Traces
 from memory.terms import term_ids, terms
 from tests.contracts.columns import Column
 from tests.contracts.derived import answered, learned, live
@@ -413,3 +413,66 @@ class LinkContract:
         await put(store, scope.id, said("late", 1, key=key(**place), person_id=bob), turn_id=1, session=rule("s-9"))
 
         assert ["late"] == texts(await store.persons.messages(ann, after=(0, 0), limit=9))
+
+
+class AdminLinkContract:
+    """What an admin joins and takes apart, without codes."""
+
+    async def test_two_persons_are_joined_and_taken_apart_exactly(self, store: FullStore) -> None:
+        """All namespaces go over, and come back; what was forgotten meanwhile does not."""
+        ann, bob = await somebody(store, "ann"), await somebody(store, "bob", now_ms=NOW + 1)
+        await tells(store, ann, "ann", 1, "tea")
+        turn = await tells(store, bob, "bob", 2, "咖啡")
+        await tells(store, bob, "bob", 3, "jam")
+        before = [await store.derived.known(one, now_ms=NOW) for one in (ann, bob)]
+
+        made = await store.links.join(bob, ann, now_ms=NOW)
+
+        assert isinstance(made, Linked)
+        assert (ann, bob) == (made.survivor_id, made.absorbed_id)
+        (row,) = await store.links.made(ann)
+        assert (made.link_id, ann, bob, NOW, NOW + UNDO_MS, (account("bob"),)) == (
+            row.id,
+            row.survivor_id,
+            row.absorbed_id,
+            row.linked_ms,
+            row.until_ms,
+            row.accounts,
+        )
+        await moved(store)
+        assert Parted(persons=(bob,), as_it_was=True) == await store.links.undo(made.link_id, now_ms=NOW)
+        await moved(store)
+        assert before == [await store.derived.known(one, now_ms=NOW) for one in (ann, bob)]
+        assert (1, 1) == await finds(store, bob, turn)
+        assert () == await store.links.made(ann)
+        assert None is await store.links.undo(made.link_id, now_ms=NOW)
+
+    async def test_nobody_is_joined_with_nobody(self, store: FullStore) -> None:
+        """Nor with themselves, nor with somebody who was erased or is being erased."""
+        ann, bob, cat = [await somebody(store, name) for name in ("ann", "bob", "cat")]
+        await store.persons.begin(bob, now_ms=NOW)
+        await store.persons.ask(cat, Traces())
+
+        assert "same" == await store.links.join(ann, ann, now_ms=NOW)
+        assert ["wrong"] * 3 == [await store.links.join(ann, other, now_ms=NOW) for other in (bob, cat, 4711)]
+
+    async def test_an_old_link_is_not_undone(self, store: FullStore) -> None:
+        """Its accounts can be taken out one by one, each as a new person."""
+        ann, bob = await somebody(store, "ann"), await somebody(store, "bob", now_ms=NOW + 1)
+        made = await store.links.join(ann, bob, now_ms=NOW)
+        assert isinstance(made, Linked)
+
+        late = NOW + UNDO_MS + 1
+        assert None is await store.links.undo(made.link_id, now_ms=late)
+        parted = await store.links.unlink(account("bob"), fresh_id=FRESH, now_ms=late)
+        assert Parted(persons=(FRESH,), as_it_was=False) == parted
+
+    async def test_of_two_admins_one_joins(self, store: FullStore) -> None:
+        """And one undoes."""
+        ann, bob = await somebody(store, "ann"), await somebody(store, "bob", now_ms=NOW + 1)
+
+        made = await asyncio.gather(*(store.links.join(ann, bob, now_ms=NOW) for _ in range(3)))
+        (link,) = [one for one in made if isinstance(one, Linked)]
+        undone = await asyncio.gather(*(store.links.undo(link.link_id, now_ms=NOW) for _ in range(3)))
+
+        assert 1 == sum(one is not None for one in undone)

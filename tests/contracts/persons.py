@@ -37,7 +37,7 @@ WORDS = (
 
 STEPS = (
     "message_versions", "ledgers", "summaries", "observed", "messages", "terms", "fragments", "facts", "sessions", "scopes",
-    "agent_choices", "corpora", "profile_items", "listings", "identities",
+    "agent_choices", "corpora", "profile_items", "listings", "privacy_requests", "identities",
 )  # fmt: skip
 """Tables that an erasure deletes from."""
 
@@ -309,6 +309,7 @@ class ErasureContract:
             session=rule("s-8"),
         )
         await store.forgetting.put_listing(me, Listing(listed_ms=NOW, entries=()))
+        await store.persons.request(me, "erasure", channel="web", now_ms=NOW)
         await column.sql(
             f"INSERT INTO identities (kind, tenant, account, person_id) VALUES ('web', 'T1', 'second', {me})"
         )

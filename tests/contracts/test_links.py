@@ -8,7 +8,7 @@ import pytest
 
 from memory.derived import FullStore
 from tests.contracts.columns import COLUMNS, Column
-from tests.contracts.links import CodeContract, LinkContract
+from tests.contracts.links import AdminLinkContract, CodeContract, LinkContract
 
 
 @pytest.fixture(params=COLUMNS)
@@ -28,3 +28,7 @@ class TestCodes(CodeContract):
 
 class TestLinks(LinkContract):
     """Joined and taken apart."""
+
+
+class TestAdminLinks(AdminLinkContract):
+    """Joined and taken apart by an admin."""

@@ -9,6 +9,7 @@ import pytest
 from memory.derived import FullStore
 from tests.contracts.columns import COLUMNS, Column
 from tests.contracts.persons import ErasureContract, PersonsContract
+from tests.contracts.requests import FindContract, RequestContract
 
 
 @pytest.fixture(params=COLUMNS)
@@ -28,3 +29,11 @@ class TestErasure(ErasureContract):
 
 class TestPersons(PersonsContract):
     """Who there is."""
+
+
+class TestRequests(RequestContract):
+    """What persons ask an admin for."""
+
+
+class TestFind(FindContract):
+    """How a person is found."""
