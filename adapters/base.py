@@ -279,7 +279,8 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
 class Adapter(Protocol):
     """One configured channel. Lives inside `async with running(intake)`; `send` may be called only there.
 
-    What only some platforms can do stands in protocols of its own below: `Paced`, `Shows`, `Named`, `Reconciles`, `Reports`.
+    What only some platforms can do stands in protocols of its own below: `Paced`, `Shows`, `Named`, `Reconciles`,
+    `Reports`, `Linked`.
     """
 
     capabilities: Capabilities
@@ -347,6 +348,15 @@ class Named(Protocol):
     async def named(self, event: MessageEvent) -> MessageEvent:
         """Return the event with names: of its sender, and of whom and what its text mentions. From a bounded cache, else
         asked of the platform within a time limit; what can't be had stays as it is. Raises nothing of the platform's."""
+        ...
+
+
+@runtime_checkable
+class Linked(Protocol):
+    """A channel whose platform gives messages addresses that people copy."""
+
+    def located(self, link: str) -> tuple[str, str] | None:
+        """Return (room, message id) as events and receipts have them; None: it is no such address. Pure."""
         ...
 
 

@@ -24,6 +24,7 @@ from adapters.slack import posting, render
 from adapters.slack.authors import Identity
 from adapters.slack.bolt import Dispatch, dispatcher
 from adapters.slack.front import verified
+from adapters.slack.links import located
 from adapters.slack.names import Names, filled, ids_in, is_private, name_of
 from adapters.slack.parse import Ignored
 from adapters.slack.posting import Posting
@@ -205,6 +206,9 @@ class SlackAdapter:
             if self._token is not None and not self._token.done():
                 self._token.set_exception(AdapterFault(str(refused)))
             raise
+
+    def located(self, link: str) -> tuple[str, str] | None:
+        return located(link)
 
     async def probe(self) -> None:
         if self._client is None:

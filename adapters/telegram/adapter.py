@@ -24,6 +24,7 @@ from adapters.refusals import Refusals
 from adapters.telegram import posting, render
 from adapters.telegram.commands import Menu, register
 from adapters.telegram.front import verified, webhook_url
+from adapters.telegram.links import located
 from adapters.telegram.looking import Lookout
 from adapters.telegram.parse import USED
 from adapters.telegram.polling import Poller
@@ -179,6 +180,9 @@ class TelegramAdapter:
         if self._posting is None:
             raise Unreachable(f"channel {self._name!r} is being opened or closed")
         return self._posting
+
+    def located(self, link: str) -> tuple[str, str] | None:
+        return located(link)
 
     async def probe(self) -> None:
         if self._bot is None:

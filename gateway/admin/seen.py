@@ -1,0 +1,117 @@
+"""What the acts that look at things share: which channels an actor may look at, numbers and marks out of requests. Pure."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from adapters.base import DeleteEvent, EditEvent, InboundEvent, MessageEvent, MoveEvent, PresenceEvent
+from gateway.admin.operations import Acting, FieldProblem, Invalid, Missing
+from gateway.inbox.base import Event
+from gateway.routing import Route, decode
+
+_GREATEST = (1 << 63) - 1
+
+
+def visible(acting: Acting, channel: str | None) -> tuple[str, ...] | None:
+    """Return the channels to look at: the one that was asked for, or all for which the actor holds the operation's right (None:
+    every one). Raises `Refused` for one that is not theirs."""
+    if channel is not None:
+        acting.require(channel)
+        return (channel,)
+    channels = acting.channels()
+    return None if channels is None else tuple(sorted(channels))
+
+
+def admit(acting: Acting, channel: str, what: str) -> None:
+    """Go on only where the actor may look at something of the channel. Of what they may not even know of it is said that there is
+    none (`Missing`); where they may know of it and not do this, `Refused`."""
+    if not acting.may("see", channel):
+        acting.channel = channel
+        raise missing(what)
+    acting.require(channel)
+
+
+def missing(what: str) -> Missing:
+    """Return the fault of something that there is not, or that the actor may not know of."""
+    return Missing(f"there is no {what}, or its time is over")
+
+
+def number(text: str, what: str) -> int:
+    """Return the number that an id in a request is. Raises `Missing` for one that no database can hold."""
+    found = int(text)
+    if found > _GREATEST:
+        raise missing(f"{what} {text}")
+    return found
+
+
+def mark(text: str | None, parts: int) -> tuple[int, ...] | None:
+    """Return the numbers of a cursor; None: from the start. Raises `Invalid` for one that none of ours is."""
+    if text is None:
+        return None
+    pieces = text.split(".")
+    if len(pieces) != parts or not all(re.fullmatch(r"\d{1,19}", piece, re.ASCII) for piece in pieces):
+        raise _no_cursor(text)
+    numbers = tuple(map(int, pieces))
+    if max(numbers) > _GREATEST:
+        raise _no_cursor(text)
+    return numbers
+
+
+def cursor(*numbers: int) -> str:
+    """Return the cursor of these numbers."""
+    return ".".join(map(str, numbers))
+
+
+def _no_cursor(text: str) -> Invalid:
+    problem = FieldProblem(
+        path="after", value=text, problem="is no cursor of ours", remedy="give `next` of the page before"
+    )
+    return Invalid(
+        f"after: {text!r} is no cursor; give `next` of the page before, or leave it out", problems=(problem,)
+    )
+
+
+def route_of(event: Event) -> Route | None:
+    """Return an event's route; None: it was erased, or this release can't read it."""
+    try:
+        return decode(event.body)
+    except msgspec.DecodeError:
+        return None
+
+
+def kind_of(said: InboundEvent) -> str:
+    """Return what kind of event it is, in one word."""
+    match said:
+        case MessageEvent():
+            return "message"
+        case EditEvent():
+            return "edit"
+        case DeleteEvent():
+            return "delete"
+        case MoveEvent():
+            return "move"
+        case PresenceEvent():
+            return "presence"
+
+
+def message_id_of(said: InboundEvent) -> str | None:
+    """Return the platform's id of the message that it is, or is about."""
+    return None if isinstance(said, MoveEvent | PresenceEvent) else said.message_id
+
+
+def text_of(said: InboundEvent) -> str:
+    """Return what was said."""
+    return said.text if isinstance(said, MessageEvent | EditEvent) else ""
+
+
+def rule_of(event: Event, route: Route | None) -> str:
+    """Return the rule that let the event in, or ended it."""
+    outcome = event.outcome
+    return (outcome.rule if outcome is not None else None) or (route.rule if route is not None else "")
+
+
+def code_of(event: Event) -> str:
+    """Return how an event ended that got no answer; "": it did not end so."""
+    return (event.outcome.code if event.outcome is not None else None) or ""
