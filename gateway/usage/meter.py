@@ -149,6 +149,11 @@ class Meter:
                 if self._draining.is_set():
                     return
                 await happens(self._draining, within_s=RETRY_S)
+            except Exception:
+                # What nobody can write must neither hold up the rest nor keep people from being answered.
+                logger.exception("entries can't be written")
+                self._dropped(len(self._waiting[:AT_ONCE]))
+                del self._waiting[:AT_ONCE]
 
     async def write(self) -> None:
         """Write what waits, as much as fits into one transaction. Raises `StoreBusy`: it waits on."""

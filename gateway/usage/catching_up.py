@@ -1,0 +1,122 @@
+"""What must be done for the counts now and then: find calls that a crash left uncounted, and delete what has had its time.
+
+A call is noted as it ends and written a moment later; its turn's ledger keeps it, too. So whatever instance looks next finds it
+there, whichever of them died.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from config.settings import PriceSettings, Settings
+from gateway.errors import StoreBusy
+from gateway.usage.entries import Entry, call
+from gateway.usage.meter import Meter
+from gateway.usage.rows import UsageRows
+from gateway.usage.spending import cause_of_ledger, reported
+from gateway.usage.windows import starts, zone
+from memory.base import Ledger, Store
+from memory.errors import StoreUnavailable
+
+logger = logging.getLogger(__name__)
+
+REACH_MS = 900_000
+"""How long before the last look a ledger may have been made and not finished: longer than a turn takes with all its retries."""
+SETTLED_MS = 60_000
+"""What is younger is left to the instance that has it."""
+PAGE = 200
+DAY_MS = 86_400_000
+COUNTS_MS = 70 * DAY_MS
+"""How long counts are kept that no quota looks at any more."""
+
+
+class CatchingUp:
+    """Works at the start and then as often as the other clean-ups."""
+
+    def __init__(
+        self,
+        rows: UsageRows,
+        *,
+        store: Store,
+        meter: Meter,
+        settings: Callable[[], Settings],
+        clock_ms: Callable[[], int],
+    ) -> None:
+        self._rows = rows
+        self._store = store
+        self._meter = meter
+        self._settings = settings
+        self._clock_ms = clock_ms
+        self._since_ms: int | None = None
+
+    async def run(self) -> None:
+        """Work for as long as the gateway runs."""
+        while True:
+            try:
+                found = await self.catch_up()
+                if found:
+                    logger.info("calls counted that a crash had left", extra={"turns": found})
+                await self.clean()
+            except (StoreBusy, StoreUnavailable):
+                logger.warning("counts are not caught up with", exc_info=True)
+            except Exception:  # a ledger of another release, perhaps; people are answered all the same
+                logger.exception("counts can't be caught up with")
+            await asyncio.sleep(self._settings().retention.every_s)
+
+    async def catch_up(self) -> int:
+        """Note the calls of ledgers that were never counted; return of how many turns. Where nothing was ever counted there is
+        nothing to catch up with: what was before is not made up afterwards."""
+        now = self._clock_ms()
+        since = self._since_ms if self._since_ms is not None else await self._rows.last_ms()
+        found = 0
+        if since is not None:
+            after = (since - REACH_MS, 0)
+            while page := await self._store.ledgers(after=after, limit=PAGE):
+                after = page[-1][0]
+                found += await self._count([one for (made, _), one in page if one and made < now - SETTLED_MS])
+        self._since_ms = now
+        return found
+
+    async def _count(self, ledgers: Sequence[Ledger]) -> int:
+        known = await self._rows.answered([ledger.turn_id for ledger in ledgers])
+        prices = self._settings().prices
+        missed = [entry for ledger in ledgers if ledger.turn_id not in known and (entry := entry_of(ledger, prices))]
+        for entry in missed:
+            self._meter.note(entry)
+        return len(missed)
+
+    async def clean(self) -> int:
+        """Delete what is older than its days; return how many rows."""
+        now, settings = self._clock_ms(), self._settings()
+        days_before = datetime.fromtimestamp((now - settings.usage.days * DAY_MS) / 1000, UTC).date().isoformat()
+        return await self._rows.purge(
+            entries_before_ms=now - int(settings.retention.ledger_days * DAY_MS),
+            counts_before=starts(now - COUNTS_MS, zone(settings.usage.time_zone)),
+            days_before=days_before,
+        )
+
+
+def entry_of(ledger: Ledger, prices: PriceSettings) -> Entry | None:
+    """Return the entry of the call that gave the turn's answer; None: no service told of one. Pure.
+
+    Its id is the turn's, so that two instances that find it count it once; those that were noted in time have ids of their own.
+    """
+    for one in reversed(ledger.calls):
+        tokens = reported(one)
+        if tokens is not None and one.model:
+            return call(
+                ledger.turn_id,
+                "answer",
+                turn_id=ledger.turn_id,
+                cause=cause_of_ledger(ledger),
+                agent=one.agent,
+                model=one.model,
+                tokens=tokens,
+                failed=bool(one.code),
+                at_ms=ledger.now_ms,
+                prices=prices,
+            )
+    return None
