@@ -22,6 +22,9 @@ UNHEARD = ("not_addressed", "observe", "empty", "too_long")
 """Rules by which a message was not answered because nothing in it asked for that. Where a platform tells of one message twice,
 the other telling may show that it does (openclaw/openclaw#34859)."""
 
+DESK = "desk"
+"""The rule of what staff write about a take-over in a room of theirs."""
+
 
 class Verdict(msgspec.Struct, frozen=True):
     """What happens to an event. `rule` always names what decided.
@@ -49,12 +52,14 @@ def admit(
     known_command: bool,
     over_limit: bool,
     followed: bool = False,
+    taken_over: bool = False,
     bots_in_row: int = 0,
 ) -> Verdict:
     """Decide about one event under the settings of its place.
 
     `known_command`: the text is one of our commands. `over_limit`: this sender has used up the minute. `followed`: the bot
-    has answered in the thread before. `bots_in_row`: so many bots' messages were answered here since a person spoke. A sender
+    has answered in the thread before. `taken_over`: a human has this conversation, who is to hear all of it. `bots_in_row`: so
+    many bots' messages were answered here since a person spoke. A sender
     the platform doesn't vouch for is answered like anybody, only without a person behind it; an allow-list he can't pass,
     because he can't prove who he is.
     """
@@ -75,6 +80,8 @@ def admit(
     if not _allowed(event, settings):
         return Verdict("ignore", "not_allowed")
     addressed = _addressed(event, settings, known_command=known_command, followed=followed)
+    if addressed is None and taken_over:
+        addressed = "taken_over"
     too_long = len(event.text) > settings.limits.message_chars
     if addressed is None:
         if not settings.observe:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 
 from adapters.base import InboundEvent, MessageEvent
 from config.channels.base import RoomSettings
-from gateway.admission import Verdict, admit
+from gateway.admission import DESK, Verdict, admit
 from gateway.commands import parse_command
 from gateway.hot.base import RateLimits
 from gateway.talk import Bots
@@ -20,14 +20,26 @@ from memory.key import ConversationKey, Scope, scope_of
 class Admitting:
     """One for all channels."""
 
-    def __init__(self, *, limits: RateLimits, answered: Callable[[Scope, str | None], Awaitable[bool]]) -> None:
-        """`answered` is `memory.base.Store.answered`; asked for what is said in threads only, where the room wants it."""
+    def __init__(
+        self,
+        *,
+        limits: RateLimits,
+        answered: Callable[[Scope, str | None], Awaitable[bool]],
+        desk: Callable[[MessageEvent], Awaitable[bool]],
+        taken_over: Callable[[MessageEvent], bool],
+    ) -> None:
+        """`answered` is `memory.base.Store.answered`; asked for what is said in threads only, where the room wants it. `desk`
+        says whether staff write about a take-over, `taken_over` whether a human has the conversation."""
         self._limits = limits
         self._answered = answered
+        self._desk = desk
+        self._taken_over = taken_over
         self._bots = Bots()
 
     async def admit(self, event: InboundEvent, settings: RoomSettings) -> Verdict:
-        """Decide about an event and count it. Raises `memory.errors.StoreUnavailable`."""
+        """Decide about an event and count it. Raises `memory.errors.StoreUnavailable` and `StoreBusy`."""
+        if isinstance(event, MessageEvent) and await self._desk(event):
+            return Verdict("apply", DESK)
         followed = await self._followed(event, settings)
         # No waiting from here on: of messages that come at once only as many pass as may.
         who, now = _limit_key(event), time.monotonic()
@@ -40,6 +52,7 @@ class Admitting:
             known_command=message is not None and parse_command(message.text) is not None,
             over_limit=not (stops(event) or self._limits.allows(who, per_minute=settings.limits.per_minute, now=now)),
             followed=followed,
+            taken_over=message is not None and self._taken_over(message),
             bots_in_row=self._bots.in_row(message) if message is not None and message.sender.is_bot else 0,
         )
         if _counts(event, verdict):

@@ -24,6 +24,10 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     language: str  # "en" or "zh": the person's, for what the agent itself says
 
 
+HAND_OVER = "hand_over"
+"""The step by which an agent asks for a human, where `Context.may_hand_over` lets it; its detail says why."""
+
+
 class Delta(msgspec.Struct, frozen=True):
     """More of the reply's text; never empty."""
 

@@ -38,6 +38,7 @@ from gateway.admin.door import door, local_actor, nobody
 from gateway.admin.people import Eraser, Receipt
 from gateway.admin.service import Admin, Explaining
 from gateway.admin.sqlite import SqliteDatabase
+from gateway.admin.takeovers import Place, TakeoverRows
 from gateway.admin.wiring import Parts, service
 from gateway.admitting import Admitting
 from gateway.agents.demo import DemoAgent
@@ -47,10 +48,14 @@ from gateway.channels import Times
 from gateway.commands import MENU
 from gateway.control import Control
 from gateway.delivery import Delivery
+from gateway.desk import Desk
 from gateway.errors import BadRequest, StoreBusy
 from gateway.health import Health
 from gateway.hot.process import ProcessRateLimits, ProcessStreams
 from gateway.http import HttpChannel, HttpServer
+from gateway.human_lane import HumanLane, places_answered
+from gateway.human_turns import HumanTurns
+from gateway.humans import Humans
 from gateway.inbox.base import Event, Inbox, Outbox
 from gateway.inbox.erasable import Erasable
 from gateway.inbox.sqlite import SqliteInbox
@@ -85,6 +90,7 @@ from memory.derived import FullStore
 from memory.embedders.choice import choose_embedder
 from memory.embedding import Vectors
 from memory.errors import StoreUnavailable
+from memory.humans import HumanTalk
 from memory.ids import Ids, now_ms
 from memory.service import Memory
 from memory.stores.lock import StoreLock
@@ -373,11 +379,45 @@ async def run(
         def ended(channel: str, outcome: str, rule: str) -> None:
             metrics.turn_ended(channel=channel, agent="", outcome=outcome, rule=rule)
 
+        takeovers = TakeoverRows(storage.admin)
+        human_talk = HumanTalk(store, names=memory.names, clock=now_ms)
+
+        def taken_over(places: frozenset[Place]) -> None:
+            lanes.taken_over(lambda event: not places.isdisjoint(places_answered(event)))
+
+        async def move_room(channel: str, room: str, now_room: str) -> None:
+            await rooms.move(channel, room, now_room)
+            await takeovers.move(channel, room, now_room)
+
+        humans = Humans(
+            rows=takeovers,
+            desk=Desk(
+                rows=takeovers,
+                outbox=queues,
+                ids=ids,
+                configuration=lambda: live.configuration,
+                made=lambda name: live.made(name),
+                clock=now_ms,
+            ),
+            lane=HumanLane(
+                inbox=queues, names=memory.names, ids=ids, configuration=lambda: live.configuration, clock=now_ms
+            ),
+            inbox=queues,
+            ids=ids,
+            configuration=lambda: live.configuration,
+            halt=taken_over,
+            paused=metrics.takeovers,
+            clock=now_ms,
+            retry_s=queue.poll_s,
+        )
+        human_turns = HumanTurns(humans=humans, talk=human_talk, made=lambda name: live.made(name))
         intake = Intake(
             inbox=queues,
             outbox=queues,
             streams=streams,
-            admitting=Admitting(limits=ProcessRateLimits(), answered=store.answered),
+            admitting=Admitting(
+                limits=ProcessRateLimits(), answered=store.answered, desk=humans.at_desk, taken_over=humans.covers
+            ),
             quotas=usage.quotas,
             talk=talk,
             people=people,
@@ -422,8 +462,10 @@ async def run(
                     joined=usage.meter.join,
                     clock=now_ms,
                 ),
+                human_turns=human_turns,
                 live=live,
             ),
+            human_turns=human_turns,
             live=live,
             naming=naming,
             presence=presence,
@@ -473,7 +515,8 @@ async def run(
             lanes=lanes,
             configuration=lambda: live.configuration,
             presence=presence,
-            moved=rooms.move,
+            moved=move_room,
+            desk_said=humans.desk_said,
             settled=intake.settled,
             ended=ended,
             retry_s=settings.queue.poll_s,
@@ -490,7 +533,7 @@ async def run(
             first_wait_s=queue.send_wait_s,
             throttled_s=queue.throttled_s,
             clock_ms=clock_ms,
-            moved=rooms.move,
+            moved=move_room,
             counted=lambda channel, outcome: metrics.send_ended(channel=channel, outcome=outcome),
             limited=lambda channel, seconds: metrics.rate_limited(seconds, who=channel),
             traces=traces,
@@ -579,6 +622,7 @@ async def run(
                 tasks.create_task(control.run(), name="edits"),
                 tasks.create_task(control.follow(), name="what others left"),
                 tasks.create_task(rooms.follow(), name="moved rooms"),
+                tasks.create_task(humans.follow(), name="take-overs"),
                 tasks.create_task(learner.run(), name="learning"),
                 tasks.create_task(mover.run(), name="joined persons"),
                 tasks.create_task(eraser.run(look_s=BROKEN_OFF_S), name="erasures that broke off"),
@@ -748,7 +792,7 @@ def gathering(event: Event, configuration: Configuration) -> Gathering:
     return Gathering(
         busy=room.busy,
         most=room.collect_max,
-        alone=route.refused or message is None or command_in(message.text) is not None,
+        alone=route.refused or message is None or route.human is not None or command_in(message.text) is not None,
         target=(said.room, said.thread, message.session if message else None, route.agent),
     )
 

@@ -13,9 +13,10 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 
 from config.channels.base import RoomSettings
-from gateway.agent import Caller, Delta, Done, Retry, ToolUse
+from gateway.agent import HAND_OVER, Caller, Delta, Done, Retry, ToolUse
 from gateway.errors import AgentBroken, AgentFault, AgentTimeout, AgentUnavailable, ContextTooLong
 from gateway.hot.base import Streams
+from gateway.human_notices import told
 from gateway.lanes import Running
 from gateway.live import Live, MadeAgent
 from gateway.metrics import Metrics
@@ -45,6 +46,7 @@ class Draft:
     prepared: Prepared
     text: str = ""
     steps: list[Step] = field(default_factory=list)
+    hand_over: str | None = None  # why the agent wants a human; None: it does not
     calls: list[Call] = field(default_factory=list)
     done: Done | None = None
     changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -151,7 +153,9 @@ class Asking:
         if turn.reason == "interrupted":
             return False
         if draft.text:
-            mark = f"\n\n{notice('stopped_mark', head.language)}"
+            taken = turn.reason == "taken_over"
+            said = told("taken_over_mark", head.language) if taken else notice("stopped_mark", head.language)
+            mark = f"\n\n{said}"
             draft.text += mark
             self._streams.delta([event.id for event in turn.events], mark)
         return True
@@ -224,10 +228,16 @@ class Asking:
                         self._streams.delta(ids, text)
                     case ToolUse(step):
                         draft.steps.append(step)
+                        if step.name == HAND_OVER:
+                            draft.hand_over = step.detail
                     case Retry():
                         timing.retries += 1
                     case Done():
                         draft.done = timing.done = event
+        if not draft.text.strip() and draft.hand_over is not None:
+            draft.text = told("agent_hands_over", "zh" if caller.language == "zh" else "en")
+            draft.changed.set()
+            self._streams.delta(ids, draft.text)
         if not draft.text.strip():
             # Nothing that people could see: platforms refuse it, or show what stands for it.
             raise AgentBroken(f"agent {name!r} said nothing (finish {draft.done.finish if draft.done else 'none'!r})")
@@ -239,4 +249,5 @@ class Asking:
         if draft.text:
             self._streams.reset([event.id for event in turn.events])
         draft.text = ""
+        draft.hand_over = None
         draft.steps.clear()

@@ -15,7 +15,7 @@ from gateway import forget_argument
 from gateway.notices import Language, notice
 from memory.key import ChatType
 
-CommandName = Literal["help", "new", "stop", "agent", "memory", "forget", "unlearn", "link", "unlink"]
+CommandName = Literal["help", "new", "stop", "agent", "memory", "forget", "unlearn", "link", "unlink", "human"]
 """`unlearn` is said in plain words only (`gateway/wishes.py`)."""
 
 NAMES: dict[str, CommandName] = {
@@ -24,6 +24,7 @@ NAMES: dict[str, CommandName] = {
     "stop": "stop", "停止": "stop",
     "agent": "agent", "智能体": "agent",
     "memory": "memory", "记忆": "memory",
+    "human": "human", "人工": "human", "转人工": "human", "人工服务": "human",
     "link": "link", "关联": "link", "unlink": "unlink", "解除关联": "unlink",
     "forget": "forget", "忘记": "forget", "忘掉": "forget",
 }  # fmt: skip
@@ -37,6 +38,7 @@ MENU: dict[CommandName, dict[Language, str]] = {
     "forget": {"en": "Have me forget something of that", "zh": "让我忘掉其中的内容"},
     "link": {"en": "Be known as the same person on another channel", "zh": "与您在另一个渠道的账号关联"},
     "unlink": {"en": "Take that back for this account", "zh": "解除这个账号的关联"},
+    "human": {"en": "Ask for a human", "zh": "请求人工服务"},
     "agent": {"en": "Who answers you here, and who else could", "zh": "由谁回答您，还有谁可以选"},
     "help": {"en": "What you can write", "zh": "可以使用的命令"},
 }
@@ -72,8 +74,8 @@ def lasts(command: Command) -> bool:
 
 
 def personal(command: Command) -> bool:
-    """Whether the answer to the command concerns its sender alone; a new conversation is one for everybody in it."""
-    return command.name != "new"
+    """Whether the answer to the command concerns its sender alone; a new conversation, and a human, are there for everybody."""
+    return command.name not in ("new", "human")
 
 
 def help_text(settings: RoomSettings, language: Language, *, chat_type: ChatType = "private", prefix: str = "") -> str:
@@ -81,7 +83,8 @@ def help_text(settings: RoomSettings, language: Language, *, chat_type: ChatType
     commands' names in the platform's menu."""
     names = ", ".join(settings.agents)
     line = notice("help_agent", language, agents=names, prefix=prefix) if settings.agents else ""
-    text = notice("help", language, agent_line=line, prefix=prefix)
+    human = notice("help_human", language, prefix=prefix) if settings.takeover.people_may_ask else ""
+    text = notice("help", language, human_line=human, agent_line=line, prefix=prefix)
     return text if chat_type == "private" else "\n".join([text, *_heard_here(settings, language)])
 
 

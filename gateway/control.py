@@ -16,9 +16,11 @@ import msgspec
 
 from adapters.base import DeleteEvent, EditEvent, MessageEvent, MoveEvent, PresenceEvent
 from config.loader import Configuration
+from gateway.admission import DESK
 from gateway.amending import DELETED, amended, emptied, last_edit, places_of
 from gateway.commands import parse_command
 from gateway.errors import StoreBusy
+from gateway.human_lane import by_human
 from gateway.inbox.base import Event, Inbox, Outcome
 from gateway.lanes import Lanes
 from gateway.naming import Naming
@@ -58,12 +60,14 @@ class Control:
         configuration: Callable[[], Configuration],
         presence: Presence,
         moved: Callable[[str, str, str], Awaitable[None]],
+        desk_said: Callable[[Event, MessageEvent], Awaitable[None]],
         settled: Callable[[Sequence[Event], str | None], None],
         ended: Callable[[str, str, str], None],
         retry_s: float,
         look_s: float,
     ) -> None:
-        """`moved` carries a room over to another id: (channel, former, present). A store that is away is asked again after
+        """`moved` carries a room over to another id: (channel, former, present); `desk_said` acts on what staff write about a
+        take-over. A store that is away is asked again after
         `retry_s`; `look_s` is the time between two looks for what instances left that are gone."""
         self._inbox = inbox
         self._memory = memory
@@ -73,6 +77,7 @@ class Control:
         self._configuration = configuration
         self._presence = presence
         self._moved = moved
+        self._desk_said = desk_said
         self._settled = settled
         self._ended = ended
         self._retry_s = retry_s
@@ -187,6 +192,9 @@ class Control:
 
     async def _outcome(self, event: Event, route: Route) -> Outcome | None:
         match route.event:
+            case MessageEvent() as message if route.rule == DESK:
+                await self._desk_said(event, await self._naming.named(message))
+                return _applied(DESK, known=True)
             case MessageEvent() as message:
                 command = parse_command(message.text)
                 if command is not None and command.name == "stop" and route.rule != "observe":
@@ -275,11 +283,13 @@ class Control:
     async def _stop(self, event: Event) -> Outcome:
         """`/stop` is meant for all that its speaker had said before it: what runs, and what waits, behind whomever."""
         said = await self._inbox.waiting(event.lane, limit=STOP_REACH)
-        meant = [message for message in said if message.speaker == event.speaker and message.id < event.id]
+        mine = [message for message in said if message.speaker == event.speaker and message.id < event.id]
+        meant = [message for message in mine if not by_human(message)]
         stopped = await self._withdraw([message for message in meant if message.state == "accepted"], STOPPED)
         turn = self._lanes.running(event.lane)
         if turn is not None and any(
-            message.speaker == event.speaker and message.id < event.id for message in turn.events
+            message.speaker == event.speaker and message.id < event.id and not by_human(message)
+            for message in turn.events
         ):
             turn.halt("stopped")
         elif not stopped:

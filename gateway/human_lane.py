@@ -14,12 +14,12 @@ import msgspec
 
 from adapters.base import MessageEvent
 from config.loader import Configuration
-from gateway.admin.takeovers import Takeover
+from gateway.admin.takeovers import Place, Takeover
 from gateway.desk import last_route
-from gateway.inbox.base import Inbox, NewEvent
+from gateway.inbox.base import Event, Inbox, NewEvent
 from gateway.incoming import message_of
-from gateway.routing import Human, Route, encode
-from gateway.taking_over import settings_of
+from gateway.routing import Human, Route, decode, encode
+from gateway.taking_over import places_of, settings_of
 from memory.ids import Ids
 from memory.key import decode_part
 from memory.names import Names
@@ -84,6 +84,23 @@ def acted(route: Route, of: Takeover, act: Act, text: str) -> Route:
     )
     said = msgspec.structs.replace(message_of(route), text=text)
     return msgspec.structs.replace(route, event=said, rule=HUMAN, refused=False, human=human)
+
+
+def places_answered(event: Event) -> tuple[Place, ...]:
+    """Return the conversations in which an event is what somebody said; none for what a human does. Pure."""
+    try:
+        route = decode(event.body)
+    except msgspec.DecodeError:
+        return ()
+    return () if route.human is not None else places_of(route)
+
+
+def by_human(event: Event) -> bool:
+    """Whether the event is what a human does for its speaker, and not what its speaker said. Pure."""
+    try:
+        return decode(event.body).human is not None
+    except msgspec.DecodeError:
+        return False
 
 
 def wordless(route: Route) -> Route:

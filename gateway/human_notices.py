@@ -47,6 +47,7 @@ HUMAN_NOTICES: dict[str, dict[Language, str]] = {
         "en": "I go on answering here.",
         "zh": "接下来仍由我回答。",
     },
+    "agent_hands_over": {"en": "This is something for a human.", "zh": "这个问题需要由人工来处理。"},
     "taken_over_mark": {"en": "(a human takes over)", "zh": "（人工接手）"},
     # To the staff's room.
     "desk_asked": {

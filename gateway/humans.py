@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -33,6 +34,8 @@ logger = logging.getLogger(__name__)
 LOOK_S = 60.0
 """The longest time between two looks: settings may have brought a deadline nearer."""
 
+_WAITING: Mapping[str, Literal["waiting", "taken"]] = {"asked": "waiting", "active": "taken"}
+
 MOST_CHARS = 32_000
 SUMMARY_CHARS = 2_000
 
@@ -45,8 +48,8 @@ class Operator(NamedTuple):
 
 
 class Humans:
-    """All take-overs. `halt` cuts short the turns that run here and answer one of the given places; `counted` hears (channel,
-    what happened)."""
+    """All take-overs. `halt` cuts short the turns that run here and answer one of the given places; `paused` hears at each look
+    how many conversations the bot is silent in, by (channel, state)."""
 
     def __init__(
         self,
@@ -58,7 +61,7 @@ class Humans:
         ids: Ids,
         configuration: Callable[[], Configuration],
         halt: Callable[[frozenset[Place]], None],
-        counted: Callable[[str, str], None],
+        paused: Callable[[Mapping[tuple[str, Literal["waiting", "taken"]], int]], None],
         clock: Callable[[], int],
         retry_s: float,
     ) -> None:
@@ -70,7 +73,7 @@ class Humans:
         self._ids = ids
         self._configuration = configuration
         self._halt = halt
-        self._counted = counted
+        self._paused = paused
         self._clock = clock
         self._retry_s = retry_s
         self._live: dict[Place, Takeover] = {}  # as of the last look: what admission goes by, and a broken database
@@ -113,7 +116,6 @@ class Humans:
             logger.info(
                 "a human is asked for", extra={"takeover": made.id, "channel": route.event.channel, "by": wish.by}
             )
-            self._counted(route.event.channel, f"asked_{wish.by}")
             await self._desk.asked(made, said)
             await self._rows.told(made)
         return made, fresh
@@ -175,7 +177,6 @@ class Humans:
         logger.info("taken over", extra={"takeover": of.id, "channel": of.channel, "operator": of.operator})
         self._live[of.place] = of
         self._halt(frozenset({of.place}))
-        self._counted(decode_channel(of), "begun")
         await self._tell(of)
         return of
 
@@ -222,13 +223,12 @@ class Humans:
     def _ended(self, of: Takeover) -> None:
         logger.info("take-over ended", extra={"takeover": of.id, "channel": of.channel, "how": of.how})
         self._live.pop(of.place, None)
-        self._counted(decode_channel(of), of.how or "")
 
     # What the staff's room says
 
-    async def about(self, event: MessageEvent) -> Takeover | None:
-        """Return the take-over that a message in a staff's room is about; None: it is like any other message."""
-        return await self._desk.about(event)
+    async def at_desk(self, event: MessageEvent) -> bool:
+        """Whether a message in a staff's room is about a take-over, and for nobody's agent. Raises `StoreBusy`."""
+        return await self._desk.about(event) is not None
 
     async def desk_said(self, event: Event, message: MessageEvent) -> None:
         """Act on what a staff member wrote about a take-over. Repeating it does no harm."""
@@ -274,6 +274,7 @@ class Humans:
         """Do once what `follow` does for ever; return the seconds until there is something to do by itself."""
         live = await self._rows.live()
         self._live = {row.place: row for row in live}
+        self._paused(Counter((decode_channel(row), _WAITING[row.state]) for row in live))
         if taken := frozenset(row.place for row in live if row.state == "active"):
             self._halt(taken)
         for row in await self._rows.owing():

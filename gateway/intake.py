@@ -26,7 +26,7 @@ from adapters.base import (
 from adapters.errors import Conflict, Overloaded, UnknownTurn
 from config.channels.base import RoomSettings
 from config.loader import Configuration
-from gateway.admission import PROBE, UNHEARD, Verdict
+from gateway.admission import DESK, PROBE, UNHEARD, Verdict
 from gateway.admitting import Admitting, stops
 from gateway.amending import subject_of, within
 from gateway.errors import StoreBusy
@@ -188,7 +188,7 @@ class Intake:
     async def _lane(self, routed: Route, settings: RoomSettings, verdict: Verdict) -> str:
         """Name the lane: by the stored scope, so that all names of one scope share it. What says nothing opens no scope."""
         scope = routed.memory_scope()
-        if verdict.action == "ignore" or verdict.rule == PROBE or not isinstance(routed.event, MessageEvent):
+        if verdict.action == "ignore" or verdict.rule in (PROBE, DESK) or not isinstance(routed.event, MessageEvent):
             return str(scope)
         return str((await self._names.find(scope, agent_change=settings.agent_change)).root)
 

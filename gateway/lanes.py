@@ -20,8 +20,8 @@ from memory.errors import Fenced
 logger = logging.getLogger(__name__)
 
 BusyMode = Literal["collect", "queue", "interrupt"]
-HaltReason = Literal["stopped", "withdrawn", "interrupted"]
-_WEIGHT: dict[HaltReason | None, int] = {None: 0, "interrupted": 1, "withdrawn": 2, "stopped": 3}
+HaltReason = Literal["stopped", "withdrawn", "taken_over", "interrupted"]
+_WEIGHT: dict[HaltReason | None, int] = {None: 0, "interrupted": 1, "taken_over": 2, "withdrawn": 3, "stopped": 4}
 Ending = Literal["ended", "interrupted", "broke"]
 """How a run of a turn ended; after the last two its events are still there."""
 
@@ -50,8 +50,9 @@ class Running:
     halted: asyncio.Event = field(default_factory=asyncio.Event)
 
     def halt(self, reason: HaltReason) -> None:
-        """Ask the turn to end early. `interrupted`: it begins again, with what is there then. `withdrawn`: what it answers is
-        gone. `stopped`: its speaker wants no more of it. The later of these outweigh the earlier."""
+        """Ask the turn to end early. `interrupted`: it begins again, with what is there then. `taken_over`: a human answers.
+        `withdrawn`: what it answers is gone. `stopped`: its speaker wants no more of it. The later of these outweigh the
+        earlier."""
         if _WEIGHT[reason] > _WEIGHT[self.reason]:
             self.reason = reason
         self.halted.set()
@@ -136,6 +137,12 @@ class Lanes:
         turn = self._running.get(event.lane)
         if turn is not None and event.id in {answered.id for answered in turn.events}:
             turn.halt("withdrawn" if len(turn.events) == 1 else "interrupted")
+
+    def taken_over(self, answers: Callable[[Event], bool]) -> None:
+        """Cut short the turns here whose head `answers` says is in a conversation that a human has now."""
+        for turn in self._running.values():
+            if answers(turn.events[0]):
+                turn.halt("taken_over")
 
     @property
     def busy(self) -> int:

@@ -108,6 +108,7 @@ NOTICES: dict[str, dict[Language, str]] = {
             "/{prefix}forget – have me forget it\n"
             "/{prefix}link – be known as the same person on another channel\n"
             "/{prefix}unlink – no longer be known so\n"
+            "{human_line}"
             "{agent_line}"
             "/{prefix}help – this list"
         ),
@@ -119,10 +120,12 @@ NOTICES: dict[str, dict[Language, str]] = {
             "/{prefix}forget – 让我忘掉\n"
             "/{prefix}link – 与您在另一个渠道的账号关联\n"
             "/{prefix}unlink – 解除关联\n"
+            "{human_line}"
             "{agent_line}"
             "/{prefix}help – 显示这个列表"
         ),
     },
+    "help_human": {"en": "/{prefix}human – ask for a human\n", "zh": "/{prefix}human – 请求人工服务\n"},
     "help_agent": {
         "en": "/{prefix}agent NAME – let another agent answer you here: {agents}\n",
         "zh": "/{prefix}agent 名称 – 换一个智能体回答您：{agents}\n",

@@ -21,6 +21,7 @@ from gateway.asking import Asking, Draft
 from gateway.commands import personal
 from gateway.errors import AgentFault
 from gateway.hot.base import Streams
+from gateway.human_turns import Before, HumanTurns
 from gateway.inbox.base import Event, Inbox, Outbox, Outcome, Reply
 from gateway.incoming import caller_of, incoming, message_of
 from gateway.lanes import Running
@@ -34,7 +35,7 @@ from gateway.presence import Presence
 from gateway.probing import pong
 from gateway.replies import Commands
 from gateway.rooms import target_of
-from gateway.routing import UNREADABLE, Route, decode, place_of
+from gateway.routing import UNREADABLE, Human, Route, decode, place_of
 from gateway.showing import Showing, Shown
 from gateway.talk import Talk
 from gateway.traces import OFF, Traces
@@ -69,6 +70,7 @@ class Responder:
         people: People,
         asking: Asking,
         commands: Commands,
+        human_turns: HumanTurns,
         live: Live,
         naming: Naming,
         presence: Presence,
@@ -88,6 +90,7 @@ class Responder:
         self._people = people
         self._asking = asking
         self._commands = commands
+        self._human_turns = human_turns
         self._live = live
         self._naming = naming
         self._presence = presence
@@ -202,6 +205,8 @@ class Responder:
             return failure("gave_up", notice("gave_up", head.language), state="dead")
         if head.event.channel not in self._live.configuration.settings.channels:
             return failure("channel_removed", notice("channel_removed", head.language), state="dead")
+        if head.human is not None:
+            return await self._by_human(turn, head, head.human, room)
         if head.refused:
             return self._used_up(head, head.rule) if is_quota(head.rule) else refusal(head, room)
         if head.agent not in self._live.agents():
@@ -215,7 +220,20 @@ class Responder:
             return await self._answer(turn, routes, shown)
         if command.name == "new" and command.argument and vouched(head.event.sender):
             return await self._answer(turn, routes, shown, said=command.argument)
-        return Outgoing(await self._commands.answer(command, head, room), personal=personal(command))
+        text = await self._commands.answer(command, head, room, turn_id=turn.turn_id)
+        return Outgoing(text, personal=personal(command))
+
+    async def _by_human(self, turn: Running, head: Route, human: Human, room: RoomSettings) -> Outgoing | None:
+        """What a human says in the agent's stead, or what is told of them. None as for `_answer`."""
+        if await self._moved(turn, head, room):
+            return None
+        try:
+            return await self._human_turns.outgoing(turn, head, human, room)
+        except ScopeMoved:
+            await self._moved(turn, head, room)
+        except (PersonErased, UnknownScope):
+            self._memory.names.forget()
+        return None
 
     async def _probed(self, head: Route) -> Outgoing:
         kind = self._live.configuration.settings.channels[head.event.channel].kind
@@ -268,6 +286,9 @@ class Responder:
                 self._metrics.memory_part_failed(part)
             draft = Draft(prepared)
             shown.follow(draft)
+            before = await self._human_turns.before(turn, routes, room, person_id=person, said=said)
+            if before.rule is not None:
+                return await self._left_to_human(turn, draft, before)
             caller = caller_of(head, kind=kind, person=person)
             rule = await self._quotas.used_up(message_of(head), room, agent=head.agent, person=person)
             if rule is not None:
@@ -277,8 +298,26 @@ class Responder:
                 if not await self._asking.ask(turn, head, draft, lent=lent, caller=caller):
                     return None
             except AgentFault as fault:
-                return await self._failed(turn, head, draft, fault)
-        return await self._kept(turn, head, draft)
+                outgoing: Outgoing | None = await self._failed(turn, head, draft, fault)
+            else:
+                if turn.reason == "taken_over" and not draft.text:
+                    taken = await self._human_turns.before(turn, routes, room, person_id=person, said=said)
+                    if taken.rule is not None:
+                        return await self._left_to_human(turn, draft, taken)
+                outgoing = await self._kept(turn, head, draft)
+        if outgoing is None:
+            return None
+        return await self._human_turns.after(
+            turn, head, room, outgoing, notice=before.notice, hand_over=draft.hand_over, person_id=person
+        )
+
+    async def _left_to_human(self, turn: Running, draft: Draft, before: Before) -> Outgoing | None:
+        """End a turn that no agent is asked for, in sight: what was said stands in memory, and a human reads it."""
+        await self._memory.record(draft.prepared, notes=(f"{before.rule}: no agent was asked",), calls=draft.calls)
+        if before.notice is not None:
+            return Outgoing(before.notice, session=draft.prepared.session_id)
+        await self._end(turn, turn.events, Outcome(state="observed", rule=before.rule))
+        return None
 
     async def _not_asked(self, turn: Running, head: Route, draft: Draft, rule: str) -> Outgoing | None:
         """End a turn for which nothing is left since it was let in, with a notice if that was not said a while ago."""

@@ -47,7 +47,8 @@ async def test_help(channel: str, text: str, language: Language, agents: str, wo
     turn = await world.hook(channel).say(text, conversation="help")
 
     line = notice("help_agent", language, agents=agents, prefix="") if agents else ""
-    assert notice("help", language, agent_line=line, prefix="") == turn["reply"]["text"]
+    human = notice("help_human", language, prefix="")
+    assert notice("help", language, human_line=human, agent_line=line, prefix="") == turn["reply"]["text"]
     assert [] == world.model.prompts
 
 

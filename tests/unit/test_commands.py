@@ -89,7 +89,7 @@ def test_help_names_commands_as_the_platform_does() -> None:
     """Where another app has /new, ours is /clew-new there."""
     text = help_text(RoomSettings(agents=("jobs",)), "en", prefix="clew-")
 
-    names = ("new", "stop", "memory", "forget", "link", "unlink", "agent", "help")
+    names = ("new", "stop", "memory", "forget", "link", "unlink", "human", "agent", "help")
     assert {f"/clew-{name}" for name in names} == set(re.findall(r"^/\S+", text, re.M))
 
 

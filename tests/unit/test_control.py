@@ -85,6 +85,7 @@ class House:
                 outbox=queues, names=self.memory.names, ids=self.ids, made=lambda _: None, ended=_ignored
             ),
             moved=rooms.move,
+            desk_said=_nobody_said,
             settled=lambda events, _: self.ended.extend(event.state for event in events),
             ended=lambda _, outcome, rule: self.counted.append((outcome, rule)),
             retry_s=0.01,
@@ -124,6 +125,10 @@ class House:
 
 async def _never(turn: Running) -> None:
     raise AssertionError("no lane runs here")
+
+
+async def _nobody_said(_event: Event, _message: MessageEvent) -> None:
+    raise AssertionError("no staff here")
 
 
 async def _ignored(turn_id: int) -> None:

@@ -123,7 +123,7 @@ async def way(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[W
             inbox=inbox,
             outbox=inbox,
             streams=ProcessStreams(),
-            admitting=Admitting(limits=limits, answered=store.answered),
+            admitting=Admitting(limits=limits, answered=store.answered, desk=_not_at_desk, taken_over=lambda _: False),
             quotas=usage.quotas,
             talk=Talk(),
             people=People(store),
@@ -139,6 +139,10 @@ async def way(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[W
         made = Way(intake=intake, inbox=inbox, store=store, scopes=scopes, limits=limits, opened=opened, act=act)
         made.act = made.apply
         yield made
+
+
+async def _not_at_desk(_message: MessageEvent) -> bool:
+    return False
 
 
 class TestLane:
