@@ -12,16 +12,23 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from typing import Literal, TypeVar
 
 from adapters.base import Adapter, Intake
 from config.channels.base import ChannelSettings, RoomSettings
 from config.loader import Configuration
-from config.settings import AgentSettings
+from config.settings import AgentSettings, Settings
 from gateway.agent import Agent
 from gateway.channels import Channel, Times
 
 _LAYERED = {"rooms", *RoomSettings.model_fields}
 """What is looked up anew for every event: a change of it needs no other adapter (openclaw#70524)."""
+
+READ_AT_START = ("server", "storage", "redis", "database", "queue", "embedder", "telemetry")
+"""Sections whose change waits for the next start."""
+
+ReplacedHow = Literal["added", "removed", "restarted"]
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -190,6 +197,29 @@ async def _started(channels: Mapping[str, Channel], *, intake: Intake, tasks: as
 async def _stopped(channels: Iterable[Channel]) -> None:
     """Let the channels end, side by side; return when all have."""
     await asyncio.gather(*(channel.stop() for channel in channels))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replaced:
+    """What a change of settings adds, takes away and makes anew. All else stays as it is."""
+
+    agents: Mapping[str, ReplacedHow]
+    channels: Mapping[str, ReplacedHow]
+
+
+def replaced(old: Settings, new: Settings) -> Replaced:
+    """Return what `Live.apply` would do to agents and channels. Pure."""
+    return Replaced(
+        agents=_replaced(old.agents, new.agents, lambda one, other: one == other),
+        channels=_replaced(old.channels, new.channels, lambda one, other: _own(one) == _own(other)),
+    )
+
+
+def _replaced(old: Mapping[str, T], new: Mapping[str, T], same: Callable[[T, T], bool]) -> dict[str, ReplacedHow]:
+    found: dict[str, ReplacedHow] = {name: "removed" for name in old if name not in new}
+    found |= {name: "added" for name in new if name not in old}
+    found |= {name: "restarted" for name in new if name in old and not same(old[name], new[name])}
+    return found
 
 
 def _own(settings: ChannelSettings) -> dict[str, object]:

@@ -75,14 +75,19 @@ async def settle(configuration: Configuration, memory: Memory) -> None:
     """Bring the stored names to what the settings say, and log a warning for each room where that makes a difference.
     Repeating it changes nothing. Raises `memory.errors.MemoryFault`."""
     for channel in configuration.settings.channels:
-        found = await memory.names.group_scopes(channel)
-        made = changes(found, lambda scope: _rule(configuration, scope))
+        made = await foreseen(configuration, memory, channel)
         for change in made:
             if change.ends:
                 await memory.end_session(change.name, agent_change="fresh")
             if change.alias:
                 await memory.names.alias(change.name, change.target_id)
         _tell(channel, made)
+
+
+async def foreseen(configuration: Configuration, memory: Memory, channel: str) -> list[Change]:
+    """Return what has to be done in a channel under these settings, without doing it. Raises `memory.errors.MemoryFault`."""
+    found = await memory.names.group_scopes(channel)
+    return changes(found, lambda scope: _rule(configuration, scope))
 
 
 def _rule(configuration: Configuration, scope: Scope) -> ScopeMode:

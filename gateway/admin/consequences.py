@@ -1,0 +1,98 @@
+"""What a change of settings brings about: whose memory begins anew, which connections restart, what waits, what to mind. Reads
+only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Literal
+
+from config.effective import Place, places
+from config.loader import Configuration
+from config.problems import path_text
+from gateway.admin.acts.settings import Changed, ChangeTold, Fresh, Touched
+from gateway.admin.planning import Plan
+from gateway.live import READ_AT_START, replaced
+from gateway.rescoping import Change, foreseen
+from memory.service import Memory
+
+
+class Consequences:
+    """Tells what plans would do. `placed` gives settings as they count for the rooms' ids of the moment."""
+
+    def __init__(self, *, memory: Memory, placed: Callable[[Configuration], Configuration]) -> None:
+        self._memory = memory
+        self._placed = placed
+
+    async def of(self, plan: Plan, *, dry_run: bool) -> ChangeTold:
+        """Return all that a plan changes. Raises `memory.errors.MemoryFault`."""
+        old, new = plan.old, self._placed(plan.new)
+        what = replaced(old.settings, new.settings)
+        fresh = [*_agents(old, new)]
+        for channel in new.settings.channels:
+            if channel in old.settings.channels:
+                fresh += _scopes(channel, await foreseen(new, self._memory, channel))
+        changes = tuple(_changed(plan))
+        overruled = (f"{one.path}: {one.over} says otherwise; the revision wins" for one in changes if one.over)
+        return ChangeTold(
+            number=plan.expected + 1,
+            dry_run=dry_run,
+            digest=plan.new.revision,
+            changes=changes,
+            fresh=tuple(fresh),
+            touched=(
+                *(Touched(what="channel", name=name, how=how) for name, how in what.channels.items()),
+                *(Touched(what="agent", name=name, how=how) for name, how in what.agents.items()),
+            ),
+            waits=tuple(name for name in READ_AT_START if getattr(old.settings, name) != getattr(new.settings, name)),
+            warnings=(*overruled, *(str(warning) for warning in new.warnings if warning not in old.warnings)),
+        )
+
+
+def _changed(plan: Plan) -> Iterable[Changed]:
+    sources = plan.new.sources
+    for one in plan.differences:
+        origin = sources.origin(one.path, layer="gateway")
+        over = f"{origin.file}:{origin.line}" if origin.revision is not None and origin.file is not None else None
+        yield Changed(path=path_text(one.path), was=one.was, now=one.now, secret=one.secret, over=over)
+
+
+def _agents(old: Configuration, new: Configuration) -> Iterable[Fresh]:
+    """Yield each place in which another agent answers from now on; not those that only do as the place above them does."""
+    found: dict[Place, Fresh] = {}
+    for place in dict.fromkeys([*places(new.settings), *places(old.settings)]):
+        channel, room, thread = place
+        if channel not in new.settings.channels or channel not in old.settings.channels:
+            continue
+        was, now = old.effective(*place), new.effective(*place)
+        if was.agent == now.agent:
+            continue
+        change = Fresh(
+            channel=channel,
+            room=room,
+            thread=thread,
+            setting="agent",
+            was=was.agent,
+            now=now.agent,
+            becomes=now.agent_change,
+        )
+        above = found.get((channel, room if thread is not None else None, None))
+        found[place] = change
+        if above is None or (above.was, above.now, above.becomes) != (was.agent, now.agent, now.agent_change):
+            yield change
+
+
+def _scopes(channel: str, changes: Iterable[Change]) -> Iterable[Fresh]:
+    seen: dict[tuple[str, str, str, str], Fresh] = {}
+    for change in changes:
+        if change.ends or change.target_id is not None:
+            becomes: Literal["shared", "fresh"] = "fresh" if change.target_id is None else "shared"
+            seen[change.room, change.was, change.now, becomes] = Fresh(
+                channel=channel,
+                room=change.room,
+                thread=None,
+                setting="scope",
+                was=change.was,
+                now=change.now,
+                becomes=becomes,
+            )
+    return seen.values()
