@@ -21,6 +21,7 @@ from gateway.admin.binding import from_body, from_texts, in_query, path_fields, 
 from gateway.admin.openapi import document
 from gateway.admin.operations import Disagrees, Invalid, Missing, Operation, Refused, Service, Stream
 from gateway.admin.rights import Actor
+from gateway.admin.tokens import Tokens
 from gateway.errors import BadRequest, GatewayFault, StoreBusy
 from memory.errors import MemoryFault
 
@@ -32,6 +33,16 @@ AWAY_S = 2.0
 
 ActorOf = Callable[[web.Request], Awaitable[Actor | None]]
 """Tells who calls; None: nobody that is known."""
+
+
+def bearer(tokens: Tokens) -> ActorOf:
+    """Return what tells callers by the API token that they show."""
+
+    async def actor_of(request: web.Request) -> Actor | None:
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        return await tokens.actor(token.strip()) if scheme.lower() == "bearer" else None
+
+    return actor_of
 
 
 def routes(service: Service, actor_of: ActorOf, *, version: str) -> list[web.RouteDef]:

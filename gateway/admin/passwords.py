@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import unicodedata
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
@@ -58,7 +59,7 @@ class Passwords:
 
     async def kept(self, password: str) -> str:
         """Return what is stored instead of the password. Raises `StoreBusy` when too many others wait."""
-        return await self._alone(lambda: self._ready().hash(password))
+        return await self._alone(lambda: self._ready().hash(_typed(password)))
 
     async def fits(self, password: str, kept: str | None) -> bool:
         """Whether it is the password; `kept` None: it is nobody's, which takes as long to say. Raises `StoreBusy`."""
@@ -69,7 +70,7 @@ class Passwords:
 
         hasher = self._ready()
         try:
-            return hasher.verify(kept or self._nobodys, password) and kept is not None
+            return hasher.verify(kept or self._nobodys, _typed(password)) and kept is not None
         except (VerificationError, InvalidHashError):
             return False
 
@@ -89,6 +90,11 @@ class Passwords:
             return await asyncio.to_thread(work)
         finally:
             self._turn.release()
+
+
+def _typed(password: str) -> bytes:
+    """Return a password however a keyboard composes its letters (NIST SP 800-63B, 5.1.1.2)."""
+    return unicodedata.normalize("NFKC", password).encode(errors="surrogatepass")
 
 
 def _argon2id() -> PasswordHasher:

@@ -10,17 +10,12 @@ import msgspec
 from argon2 import PasswordHasher
 
 from config.admin import AdminSettings
-from gateway.admin.access import Users
-from gateway.admin.acts.access import AccessActs
-from gateway.admin.acts.audit import AuditActs
-from gateway.admin.acts.credentials import CredentialActs
-from gateway.admin.audit import Audit
 from gateway.admin.database import Database
+from gateway.admin.entrance import Entrance
 from gateway.admin.operations import Operation, Service
 from gateway.admin.passwords import Passwords
 from gateway.admin.rights import Actor, Grant, Role
-from gateway.admin.sessions import Sessions
-from gateway.admin.tokens import Tokens
+from gateway.hot.process import ProcessRateLimits
 from tests.contracts.admin_database import open_admin_database
 
 PASSWORD = "correct horse 电池 staple"
@@ -39,17 +34,17 @@ class World:
         self.now_ms = START_MS
         self.database = database
         self.settings = settings
-        self.passwords = Passwords(quick)
-        self.users = Users(database, clock=lambda: self.now_ms)
-        self.sessions = Sessions(database, settings=lambda: self.settings, clock=lambda: self.now_ms)
-        self.tokens = Tokens(database, clock=lambda: self.now_ms)
-        self.audit = Audit(database, clock=lambda: self.now_ms)
-        self.service = Service(
-            AccessActs(users=self.users, passwords=self.passwords).handlers(),
-            CredentialActs(sessions=self.sessions, tokens=self.tokens, clock=lambda: self.now_ms).handlers(),
-            AuditActs(audit=self.audit, users=self.users).handlers(),
-            audit=self.audit,
+        self.entrance = Entrance(
+            database,
+            settings=lambda: self.settings,
+            limits=ProcessRateLimits(),
+            clock=lambda: self.now_ms,
+            passwords=Passwords(quick),
         )
+        self.passwords, self.users = self.entrance.passwords, self.entrance.users
+        self.sessions, self.tokens = self.entrance.sessions, self.entrance.tokens
+        self.audit, self.signing_in = self.entrance.audit, self.entrance.signing_in
+        self.service = Service(*self.entrance.handlers(), audit=self.audit)
 
     async def user(self, name: str, role: Role | None = None, channel: str | None = None) -> Actor:
         """Make a user who signs in by `PASSWORD`, and return them as they act in the console."""
