@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 REACH_MS = 900_000
 """How long before the last look a ledger may have been made and not finished: longer than a turn takes with all its retries."""
-SETTLED_MS = 60_000
+SETTLED_MS = 5_000
 """What is younger is left to the instance that has it."""
 PAGE = 200
 DAY_MS = 86_400_000

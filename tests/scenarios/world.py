@@ -61,6 +61,7 @@ class ModelServer:
     asked_by_memory: list[Prompt] = field(default_factory=list)
     prompts: list[Prompt] = field(default_factory=list)
     models: list[str] = field(default_factory=list)  # who was asked: parallel to `prompts`
+    usage: tuple[int, int] | None = None  # the tokens it reports of each call, in and out; None: none
     url: str = ""
     called: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -84,6 +85,9 @@ class ModelServer:
         async for piece in _pieces(answer):
             await response.write(_chunk({"content": piece}, None))
         await response.write(_chunk({}, "stop"))
+        if self.usage is not None:
+            tokens = {"prompt_tokens": self.usage[0], "completion_tokens": self.usage[1]}
+            await response.write(b"data: " + json.dumps({"choices": [], "usage": tokens}).encode() + b"\n\n")
         await response.write(b"data: [DONE]\n\n")
         return response
 
