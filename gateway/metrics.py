@@ -24,6 +24,7 @@ from gateway.inbox.base import Stats
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0)
 
 ProbeOutcome = Literal["answered", "failed", "late"]
+LoginOutcome = Literal["admitted", "refused", "limited"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,7 +255,7 @@ class Metrics:
         if outcome == "answered":
             self._probed.labels(channel).observe(seconds)
 
-    def login(self, outcome: Literal["admitted", "refused", "limited"]) -> None:
+    def login(self, outcome: LoginOutcome) -> None:
         """Count an admin's attempt to sign in, by whatever way; `limited`: there were too many, nothing was looked at."""
         self._logins.labels(outcome).inc()
 

@@ -50,13 +50,24 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Audit:
-    """Implements `AuditLog`, and reads it; `clock` gives milliseconds since 1970."""
+    """Implements `AuditLog`, and reads it; `clock` gives milliseconds since 1970, `failed` hears of an entry that could not be
+    written."""
 
-    def __init__(self, database: Database, *, clock: Callable[[], int]) -> None:
+    def __init__(
+        self, database: Database, *, clock: Callable[[], int], failed: Callable[[], None] = lambda: None
+    ) -> None:
         self._database = database
         self._clock = clock
+        self._failed = failed
 
     async def write(self, acting: Acting, *, outcome: AuditOutcome) -> None:
+        try:
+            await self._write(acting, outcome)
+        except Exception:
+            self._failed()
+            raise
+
+    async def _write(self, acting: Acting, outcome: AuditOutcome) -> None:
         about = {name: value[:LONGEST] if isinstance(value, str) else value for name, value in acting.about.items()}
         async with self._database.writing() as db:
             await db.run(

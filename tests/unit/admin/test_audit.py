@@ -9,7 +9,7 @@ import pytest
 
 from gateway.admin.acts.access import USERS_ADD, USERS_GRANT, USERS_LIST
 from gateway.admin.acts.audit import AUDIT_EXPORT, AUDIT_LIST
-from gateway.admin.audit import LONGEST
+from gateway.admin.audit import LONGEST, Audit
 from gateway.admin.operations import Acting, Refused, Stream
 from gateway.admin.rights import Actor, Grant
 from tests.unit.admin.access_world import World, number
@@ -171,3 +171,18 @@ async def test_long_words_are_cut(access: World) -> None:
     await access.audit.write(acting, outcome="done")
 
     assert {"path": "x" * LONGEST, "count": 3, "none": None} == (await exported(access, owner))[0]["about"]
+
+
+async def test_an_entry_that_cannot_be_written_is_counted(access: World) -> None:
+    """Somebody is woken for it: an act without an entry is one that nobody can answer for."""
+    failures: list[None] = []
+    owner = await access.user("owner", "owner")
+    audit = Audit(access.database, clock=lambda: 0, failed=lambda: failures.append(None))
+    acting = Acting(actor=owner, operation=USERS_ADD)
+    await audit.write(acting, outcome="done")
+    assert [] == failures
+
+    acting.about["broken"] = object()  # type: ignore[assignment]  # no JSON has it: the entry can't be made
+    with pytest.raises(TypeError):
+        await audit.write(acting, outcome="done")
+    assert 1 == len(failures)
