@@ -32,6 +32,7 @@ from config.problems import InvalidSettings
 from config.reload import from_file, watch
 from config.settings import AgentSettings, LearningSettings, MeaningSettings, Settings
 from gateway import logs
+from gateway.admin.acts.takeover import TakeoverActs
 from gateway.admin.api import routes
 from gateway.admin.database import Database
 from gateway.admin.door import door, local_actor, nobody
@@ -53,6 +54,7 @@ from gateway.errors import BadRequest, StoreBusy
 from gateway.health import Health
 from gateway.hot.process import ProcessRateLimits, ProcessStreams
 from gateway.http import HttpChannel, HttpServer
+from gateway.human_drafts import Drafts
 from gateway.human_lane import HumanLane, places_answered
 from gateway.human_turns import HumanTurns
 from gateway.humans import Humans
@@ -575,6 +577,20 @@ async def run(
                 health=health,
                 metrics=metrics,
                 eraser=eraser,
+                takeovers=TakeoverActs(
+                    humans=humans,
+                    rows=takeovers,
+                    talk=human_talk,
+                    model=Drafts(
+                        store=store,
+                        live=live,
+                        metrics=metrics,
+                        quotas=usage.quotas,
+                        spending=usage.spending,
+                        model_s=lambda: live.configuration.settings.learning.model_s,
+                    ).model,
+                    configuration=lambda: live.configuration,
+                ),
                 ids=ids,
                 configuration=lambda: live.configuration,
                 clock=now_ms,

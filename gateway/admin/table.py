@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from gateway.admin.acts import takeover
 from gateway.admin.operations import Operation
 
-OPERATIONS: tuple[Operation, ...] = ()
+OPERATIONS: tuple[Operation, ...] = (*takeover.OPERATIONS,)
 """One line for each module of `gateway/admin/acts`."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from config.loader import Configuration
+from gateway.admin.acts.takeover import TakeoverActs
 from gateway.admin.database import Database
 from gateway.admin.operations import Acting, AuditLog, AuditOutcome, Handlers, Service
 from gateway.admin.people import Eraser
@@ -39,6 +40,7 @@ class Parts:
     health: Health
     metrics: Metrics
     eraser: Eraser
+    takeovers: TakeoverActs
     ids: Ids
     configuration: Callable[[], Configuration]
     clock: Callable[[], int]
@@ -54,5 +56,5 @@ class _LoggedAudit:
 def service(parts: Parts) -> Service:
     """Return the service: one line for each module of `gateway/admin/acts`."""
     audit: AuditLog = _LoggedAudit()
-    bound: tuple[Handlers, ...] = ()
+    bound: tuple[Handlers, ...] = (parts.takeovers.handlers(),)
     return Service(*bound, audit=audit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Literal
 from uuid import uuid4
 
@@ -224,8 +224,8 @@ HAND_BACK = Operation(
 
 OPERATIONS: tuple[Operation, ...] = (LIST, SHOW, ASK, BEGIN, MESSAGES, SAY, DRAFT, HAND_BACK)
 
-ModelOf = Callable[[Route, RoomSettings], SmallModel | None]
-"""Gives the model that memory asks where a message was said; None: rules alone."""
+ModelOf = Callable[[Takeover, Route, RoomSettings], Awaitable[SmallModel | None]]
+"""Gives the model that drafts summaries (`gateway/human_drafts.py`); None: there is none."""
 
 
 class TakeoverActs:
@@ -312,7 +312,7 @@ class TakeoverActs:
         found = await self._found(acting, asked.takeover)
         acting.note(takeover=str(found.id))
         route, room = self._place(found)
-        model = self._model(route, room)
+        model = await self._model(found, route, room)
         if model is None:
             raise Disagrees("no model summarises here (`memory.model`); write the summary yourself")
         rules = Summarising(
