@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
 from adapters.base import Kept, Remembered, Sender, Waits
 from gateway.live import Live
 from gateway.notices import notice
 from gateway.people import People
-from gateway.personal_memory import PersonalMemory
+from gateway.personal_memory import PersonalMemory, id_of, rows_of
 from memory.bar_words import RULES
-from memory.forgetting import Entry, KnownEntry, Place, reads
+from memory.forgetting import KnownEntry, Place, reads
 from memory.key import decode_part
-
-_ID = re.compile(r"([if])(\d{1,19})")
-_IDS = re.compile(rf"{_ID.pattern}(?:\.{_ID.pattern})*")
 
 
 class MemoryOnPage:
@@ -40,7 +35,7 @@ class MemoryOnPage:
         person = await self._person(channel, sender)
         if person is None:
             return 0
-        rows = None if kept is None else _rows(kept)
+        rows = None if kept is None else rows_of(kept)
         gone = await (self._personal.forget_all(person) if rows is None else self._personal.forget(person, [rows]))
         return len(gone.items) + len(gone.facts)
 
@@ -50,7 +45,7 @@ class MemoryOnPage:
         if person is None:
             return gone
         emails = self._live.configuration.effective(channel).memory.facts.emails
-        went = await self._personal.correct(person, _rows(kept), value, language=language, emails=emails)
+        went = await self._personal.correct(person, rows_of(kept), value, language=language, emails=emails)
         if isinstance(went, str):
             english, chinese = RULES[went]
             return chinese if language == "zh" else english
@@ -62,7 +57,7 @@ class MemoryOnPage:
 
 def _kept(entry: KnownEntry, place: Place | None, *, language: str) -> Kept:
     return Kept(
-        id=".".join([*(f"i{id_}" for id_ in entry.rows.items), *(f"f{id_}" for id_ in entry.rows.facts)]),
+        id=id_of(entry.rows),
         kind="pinned" if entry.pinned else "profile" if entry.rows.items else "session",
         text=reads(entry, language=language),
         value=entry.value or entry.text,
@@ -72,10 +67,3 @@ def _kept(entry: KnownEntry, place: Place | None, *, language: str) -> Kept:
         channel=decode_part(place.channel) if place else None,
         room=decode_part(place.conversation.partition("/")[0]) if place else None,
     )
-
-
-def _rows(kept: str) -> Entry:
-    """Return the rows that an id names; none for what is no id of ours."""
-    named = _ID.findall(kept) if _IDS.fullmatch(kept) else []
-    by_kind = {kind: tuple(int(id_) for one, id_ in named if one == kind and int(id_) < 2**63) for kind in "if"}
-    return Entry(items=by_kind["i"], facts=by_kind["f"])

@@ -8,6 +8,7 @@ have come to say the same since, and what waits to be learned from is withheld w
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from memory.base import Fact, Message, ProfileItem
@@ -15,7 +16,23 @@ from memory.candidates import Candidate, Source
 from memory.derived import FullStore
 from memory.forgetting import Entry, Forgotten, KnownEntry, Place, Worded, entries, same_words, telling
 from memory.ids import Ids
+from memory.key import decode_part
 from memory.slots import sentence_of
+
+_ID = re.compile(r"([if])(\d{1,19})")
+_IDS = re.compile(rf"{_ID.pattern}(?:\.{_ID.pattern})*")
+
+
+def id_of(rows: Entry) -> str:
+    """Return the name under which a page shows a thing. Pure."""
+    return ".".join([*(f"i{id_}" for id_ in rows.items), *(f"f{id_}" for id_ in rows.facts)])
+
+
+def rows_of(name: str) -> Entry:
+    """Return the rows that a name of `id_of` means; none for what is no name of ours. Pure."""
+    named = _ID.findall(name) if _IDS.fullmatch(name) else []
+    by_kind = {kind: tuple(int(id_) for one, id_ in named if one == kind and int(id_) < 2**63) for kind in "if"}
+    return Entry(items=by_kind["i"], facts=by_kind["f"])
 
 
 class PersonalMemory:
@@ -38,9 +55,14 @@ class PersonalMemory:
         """Return what the person said that is not learned from yet, oldest first."""
         return await self._store.forgetting.waiting(person_id)
 
-    async def forget(self, person_id: int, named: Sequence[Entry]) -> Forgotten:
-        """Forget what these rows say. What was forgotten already is not in the answer."""
+    async def forget(
+        self, person_id: int, named: Sequence[Entry], *, within: Collection[str] | None = None
+    ) -> Forgotten:
+        """Forget what these rows say. What was forgotten already is not in the answer. `within`: as far as it was said in these
+        channels; None: wherever it was said, or entered."""
         items, facts, waiting = await self._meant(person_id, named)
+        if within is not None:
+            items, facts, waiting = await self._said_in(within, items, facts, waiting)
         return await self._store.forgetting.forget(
             person_id,
             items=[row.id for row in items],
@@ -85,6 +107,17 @@ class PersonalMemory:
             facts=[self._worded(row, value, said, language=language) for row in facts],
             withhold=telling(waiting, _values(items, facts)),
             now_ms=self._clock(),
+        )
+
+    async def _said_in(
+        self, channels: Collection[str], items: list[ProfileItem], facts: list[Fact], waiting: Iterable[Message]
+    ) -> tuple[list[ProfileItem], list[Fact], tuple[Message, ...]]:
+        places = await self._store.forgetting.places({row.scope_id for row in items} | {row.scope_id for row in facts})
+        theirs = {scope_id for scope_id, place in places.items() if decode_part(place.channel) in channels}
+        return (
+            [row for row in items if row.scope_id in theirs],
+            [row for row in facts if row.scope_id in theirs],
+            tuple(row for row in waiting if decode_part(row.channel) in channels),
         )
 
     async def _meant(

@@ -134,6 +134,10 @@ class Persons(Protocol):
         """Return up to `limit` messages of the person's and replies to them behind `after` (scope_id, id), in that order."""
         ...
 
+    async def sources(self, person_id: int, ids: Sequence[tuple[int, int]]) -> tuple[Message, ...]:
+        """Return those of the messages (scope_id, id) that the person wrote, in that order."""
+        ...
+
     async def overheard(self, person_id: int, *, after: tuple[int, int], limit: int) -> tuple[Overheard, ...]:
         """Return up to `limit` observed messages of the person's behind `after` (scope_id, id), in that order."""
         ...

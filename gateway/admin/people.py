@@ -118,6 +118,16 @@ class Eraser:
         logger.info("person erased", extra={"person": receipt.person, "erased": receipt.erased})
         return receipt
 
+    async def counted(self, person_id: int) -> Receipt | None:
+        """Count what an erasure would take away, roughly: nothing changes. None: there is no such person. Raises as `erase`."""
+        person = await self._persons.find(person_id)
+        if person is None:
+            return None
+        found = _Found({*person.identities}, {*await self._persons.accounts(person.id)})
+        await self._trace(found, until_ms=person.erased_ms)
+        counts = await self._persons.counts(person.id) | {"inbox_events": len(found.events)}
+        return Receipt(person=str(person.id), erased=counts)
+
     async def run(self, *, look_s: float) -> None:
         """Go on with erasures that broke off, here or elsewhere, for as long as the gateway runs; look every `look_s`."""
         while True:

@@ -184,6 +184,16 @@ def messages(dialect: Dialect, person_id: int, *, after: tuple[int, int], limit:
     return (yield Ask(sql, {"person": person_id, "scope": scope_id, "id": id_, "limit": limit}))
 
 
+def sources(dialect: Dialect, person_id: int, ids: Sequence[tuple[int, int]]) -> Step[Rows]:
+    """Return the rows of `Persons.sources`."""
+    if not ids:
+        return []
+    pairs = ", ".join(f"({int(scope_id)}, {int(id_)})" for scope_id, id_ in ids)
+    sql = f"""SELECT {dialect.message} FROM messages AS m WHERE (m.scope_id, m.id) IN (VALUES {pairs})
+      AND m.role = 'user' AND m.person_id IN {FAMILY} ORDER BY m.scope_id, m.id"""
+    return (yield Ask(sql, {"person": person_id}))
+
+
 def overheard(dialect: Dialect, person_id: int, *, after: tuple[int, int], limit: int) -> Step[Rows]:
     """Return the rows of `Persons.overheard`."""
     sql = f"""SELECT {dialect.overheard} FROM observed AS o

@@ -78,6 +78,11 @@ class StoredPersons:
         found = [_message(row) for (row,) in rows]
         return tuple(msgspec.structs.replace(row, user=decoded_user(row.user)) for row in found)
 
+    async def sources(self, person_id: int, ids: Sequence[tuple[int, int]]) -> tuple[Message, ...]:
+        rows = await self._read(steps.sources(self._dialect, person_id, ids))
+        found = [_message(row) for (row,) in rows]
+        return tuple(msgspec.structs.replace(row, user=decoded_user(row.user)) for row in found)
+
     async def overheard(self, person_id: int, *, after: tuple[int, int], limit: int) -> tuple[Overheard, ...]:
         rows = await self._read(steps.overheard(self._dialect, person_id, after=after, limit=limit))
         found = [_overheard(row) for (row,) in rows]

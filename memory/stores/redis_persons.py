@@ -31,6 +31,7 @@ class ForgettingPersons:
         self.met = persons.met
         self.accounts = persons.accounts
         self.messages = persons.messages
+        self.sources = persons.sources
         self.overheard = persons.overheard
         self.items = persons.items
         self.facts = persons.facts

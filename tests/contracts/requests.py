@@ -89,6 +89,18 @@ class FindContract:
         assert 1 == len(await store.persons.having("U:07%", limit=1))
         assert () == await store.persons.having("nobody", limit=9)
 
+    async def test_sources_are_the_persons_own_messages(self, store: FullStore) -> None:
+        """Others' are left out, whatever ids are given, and so are replies and what is not there (IDOR)."""
+        me, you = await a_life(store)
+        mine, theirs = [await store.persons.messages(one, after=(0, 0), limit=99) for one in (me, you)]
+        ids = [(row.scope_id, row.id) for row in (*mine, *theirs)]
+
+        found = await store.persons.sources(me, [*ids, (4711, 1)])
+
+        assert found == tuple(row for row in mine if row.role == "user")
+        assert found
+        assert () == await store.persons.sources(me, [])
+
     async def test_an_erasure_is_counted_beforehand(self, store: FullStore) -> None:
         """Nothing changes by counting, and afterwards nothing is left to count."""
         me, _ = await a_life(store)
