@@ -15,11 +15,15 @@ from pydantic import SecretStr
 
 from config.admin import AdminSettings, OidcSettings
 from gateway.admin.acts.access import USERS_PASSWORD, USERS_REMOVE
+from gateway.admin.entrance import Entrance
 from gateway.admin.oidc_source import ProviderFault
 from gateway.admin.rights import Actor, Grant
 from gateway.admin.signing_in import NOTED_PER_MINUTE, Comer, Entered, NotSignedIn
+from gateway.hot.process import ProcessRateLimits
+from gateway.metrics import Metrics
 from tests.emulators.oidc.provider import CLIENT_ID, CLIENT_SECRET, Issuer, issuer
 from tests.unit.admin.access_world import PASSWORD, World, number
+from tests.unit.test_metrics import samples
 
 HERE = Comer(address="192.0.2.1", browser="Firefox")
 BACK = "http://127.0.0.1/admin/sign-in/back"
@@ -277,3 +281,29 @@ async def test_a_provider_with_other_settings_is_another(access: World, provider
         await access.signing_in.begin_provider(BACK)
     with pytest.raises(NotSignedIn, match="off"):
         await access.signing_in.by_provider("", {}, HERE, back=BACK)
+
+
+async def test_every_try_is_counted(access: World) -> None:
+    """Admitted, refused and asked to wait: by the figures somebody hears of an attack."""
+    metrics = Metrics(version="1")
+    entrance = Entrance(
+        access.database,
+        settings=lambda: access.settings,
+        limits=ProcessRateLimits(),
+        clock=lambda: access.now_ms,
+        passwords=access.passwords,
+        metrics=metrics,
+    )
+    await access.user("owner", "owner")
+    await entrance.signing_in.by_password("owner", PASSWORD, HERE)
+    reasons = []
+    for _ in range(access.settings.sign_in.tries + 1):
+        with pytest.raises(NotSignedIn) as caught:
+            await entrance.signing_in.by_password("owner", "wrong", HERE)
+        reasons.append(caught.value.reason)
+
+    seen = samples(metrics)
+    assert "wait" == reasons[-1]
+    assert (1, reasons.count("wrong"), reasons.count("wait")) == tuple(
+        seen["clew_admin_logins_total", outcome] for outcome in ("admitted", "refused", "limited")
+    )
