@@ -84,6 +84,7 @@ from gateway.routing import decode, place_of
 from gateway.showing import Showing
 from gateway.talk import Talk
 from gateway.traces import traced
+from gateway.usage.catching_up import CatchingUp
 from gateway.usage.parts import usage_parts
 from gateway.usage.rows import UsageRows
 from gateway.wishes import command_in
@@ -596,6 +597,13 @@ async def run(
                 clock=now_ms,
             )
         )
+        catching_up = CatchingUp(
+            usage.rows,
+            store=store,
+            meter=usage.meter,
+            settings=lambda: live.configuration.settings,
+            clock_ms=now_ms,
+        )
         server = HttpServer(
             settings=settings.server,
             intake=intake,
@@ -635,6 +643,7 @@ async def run(
                 tasks.create_task(follow_settings(tasks), name="settings"),
                 tasks.create_task(retention.run(), name="retention"),
                 tasks.create_task(probe.run(), name="probe"),
+                tasks.create_task(catching_up.run(), name="counts"),
                 tasks.create_task(control.run(), name="edits"),
                 tasks.create_task(control.follow(), name="what others left"),
                 tasks.create_task(rooms.follow(), name="moved rooms"),
