@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -18,6 +18,8 @@ from gateway.admin.rights import Actor, Grant, Role
 from gateway.http import HttpServer
 from tests.fakes import FakeIntake
 from tests.serving import all_well, one_metric
+
+NOW_MS = 1_796_043_241_000  # 2026-11-30 12:54:01 UTC
 
 CSRF = "the token of this session"
 
@@ -53,10 +55,14 @@ class FakeAudit:
 
 @asynccontextmanager
 async def console(
-    *handlers: Handlers, doorkeeper: FakeDoorkeeper | None = None, parts: tuple[Part, ...] = PARTS
+    *handlers: Handlers,
+    doorkeeper: FakeDoorkeeper | None = None,
+    parts: tuple[Part, ...] = PARTS,
+    clock: Callable[[], int] = lambda: NOW_MS,
 ) -> AsyncIterator[str]:
     """Serve the console over these acts, and give the base URL."""
-    pages = Console(Service(*handlers, audit=FakeAudit()), doorkeeper or FakeDoorkeeper(), parts=parts)
+    service = Service(*handlers, audit=FakeAudit())
+    pages = Console(service, doorkeeper or FakeDoorkeeper(), parts=parts, clock=clock)
     server = HttpServer(
         settings=ServerSettings(port=0, stop_s=2),
         intake=FakeIntake(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +37,7 @@ class Common:
     service: Service
     words: Mapping[str, Mapping[str, str]]
     nav: tuple[NavEntry, ...]
+    clock: Callable[[], int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +69,11 @@ class Visit:
         headers = self.request.headers
         return "HX-Request" in headers and "HX-History-Restore-Request" not in headers
 
+    @property
+    def now_ms(self) -> int:
+        """Milliseconds since 1970, now."""
+        return self.common.clock()
+
     def t(self, key: str, /, **values: object) -> str:
         """Return the catalogue's words in the reader's language."""
         return translator(self.common.words, self.look.language)(key, **values)
@@ -75,6 +81,14 @@ class Visit:
     def may(self, right: Right, channel: str | None = None) -> bool:
         """Whether the reader holds a right, for a channel or (None) the whole gateway: to leave out what they can't do."""
         return may(self.actor, right, channel)
+
+    def leads_to(self, path: str) -> str:
+        """Return `path` if it stands in the reader's navigation, else "": for links to other parts' pages."""
+        return path if any(entry.path == path and self._sees(entry) for entry in self.common.nav) else ""
+
+    def offers(self, operation: Operation) -> bool:
+        """Whether an act is there, and the reader has its right for at least one channel."""
+        return operation in self.common.service.operations and channels_of(self.actor, operation.right) != frozenset()
 
     async def perform(self, operation: Operation, request: msgspec.Struct | None = None) -> Any:
         """Carry an act out in the reader's name; see `Service.perform`."""
@@ -137,6 +151,7 @@ class Visit:
             "here": self.request.path_qs,
             "nav": [(group, entries) for group in GROUPS if (entries := self._entries(group))],
             "may": self.may,
+            "now_ms": self.now_ms,
             "told_of": lambda entry: self.t(f"{entry.word}.told"),
         }
 

@@ -37,6 +37,7 @@ from gateway.admin.console.visit import Common, Visit, empty_form
 from gateway.admin.operations import Disagrees, Invalid, Missing, Refused, Service
 from gateway.errors import BadRequest, StoreBusy
 from memory.errors import MemoryFault
+from memory.ids import now_ms
 
 logger = logging.getLogger(__name__)
 
@@ -57,16 +58,22 @@ class Console:
     """The pages below `/admin`. `parts`: in the order of the navigation."""
 
     def __init__(
-        self, service: Service, doorkeeper: Doorkeeper, *, parts: tuple[Part, ...], public_url: str | None = None
+        self,
+        service: Service,
+        doorkeeper: Doorkeeper,
+        *,
+        parts: tuple[Part, ...],
+        public_url: str | None = None,
+        clock: Callable[[], int] = now_ms,
     ) -> None:
-        """`public_url` is the server's: the origin that forms may come from besides the host they are sent to. Raises
-        ValueError for words that do not carry their part's name."""
+        """`public_url` is the server's: the origin that forms may come from besides the host they are sent to; `clock` gives
+        milliseconds since 1970. Raises ValueError for words that do not carry their part's name."""
         self._doorkeeper = doorkeeper
         self._public_url = public_url
         self._parts = parts
         self._shelves = Shelves()
         nav = tuple(entry for part in parts for entry in part.nav)
-        self._common = Common(service=service, words=words_of(parts), nav=nav)
+        self._common = Common(service=service, words=words_of(parts), nav=nav, clock=clock)
 
     @property
     def pages(self) -> tuple[Page, ...]:
