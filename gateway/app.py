@@ -45,6 +45,7 @@ from gateway.admitting import Admitting
 from gateway.agents.demo import DemoAgent
 from gateway.agents.openai import OpenAIAgent
 from gateway.asking import Asking
+from gateway.by_hand import AnsweringByHand
 from gateway.channels import Times
 from gateway.commands import MENU
 from gateway.control import Control
@@ -469,6 +470,7 @@ async def run(
                 live=live,
             ),
             human_turns=human_turns,
+            by_hand=AnsweringByHand(memory=memory, humans=human_talk, people=people, asking=asking, live=live),
             live=live,
             naming=naming,
             presence=presence,

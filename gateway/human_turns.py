@@ -67,7 +67,7 @@ class HumanTurns:
             )
         notice = human.how or "timed_out" if human.act == "ended" else human.act
         prefix = self._prefix(head)
-        return Outgoing(told(notice, head.language, name=_shown(human.name), text=text or "", prefix=prefix))
+        return Outgoing(told(notice, head.language, name=shown_name(human.name), text=text or "", prefix=prefix))
 
     async def before(
         self, turn: Running, routes: Sequence[Route], room: RoomSettings, *, person_id: int | None, said: str | None
@@ -147,12 +147,12 @@ class HumanTurns:
 def _told(of: Takeover, room: RoomSettings, language: Language, *, fresh: bool) -> str:
     """Return what whoever asked is told."""
     if of.state == "active":
-        return told("here_already", language, name=_shown(of.operator_name or ""))
+        return told("here_already", language, name=shown_name(of.operator_name or ""))
     if not fresh:
         return told("asked_before", language)
     return told("asked_silent" if room.takeover.while_waiting == "silent" else "asked", language)
 
 
-def _shown(name: str) -> str:
+def shown_name(name: str) -> str:
     """Return a name that marks nothing, in Markdown and elsewhere."""
     return neutral_name(name.translate(str.maketrans("*_~#`", "     ")), "?")

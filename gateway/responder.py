@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 import msgspec
 
@@ -18,11 +19,13 @@ from gateway import logs
 from gateway.admission import PROBE
 from gateway.amending import DELETED, amended
 from gateway.asking import Asking, Draft
+from gateway.by_hand import AnsweringByHand
 from gateway.commands import personal
 from gateway.errors import AgentFault
 from gateway.hot.base import Streams
 from gateway.human_turns import Before, HumanTurns
 from gateway.inbox.base import Event, Inbox, Outbox, Outcome, Reply
+from gateway.inbox.dead import by_hand
 from gateway.incoming import caller_of, incoming, message_of
 from gateway.lanes import Running
 from gateway.live import Live
@@ -35,7 +38,7 @@ from gateway.presence import Presence
 from gateway.probing import pong
 from gateway.replies import Commands
 from gateway.rooms import target_of
-from gateway.routing import UNREADABLE, Human, Route, decode, place_of
+from gateway.routing import UNREADABLE, Route, decode, place_of
 from gateway.showing import Showing, Shown
 from gateway.talk import Talk
 from gateway.traces import OFF, Traces
@@ -71,6 +74,7 @@ class Responder:
         asking: Asking,
         commands: Commands,
         human_turns: HumanTurns,
+        by_hand: AnsweringByHand,
         live: Live,
         naming: Naming,
         presence: Presence,
@@ -91,6 +95,7 @@ class Responder:
         self._asking = asking
         self._commands = commands
         self._human_turns = human_turns
+        self._by_hand = by_hand
         self._live = live
         self._naming = naming
         self._presence = presence
@@ -131,7 +136,7 @@ class Responder:
         if not routes:
             return
         ids = [event.id for event in turn.events]
-        if turn.attempts > self._live.configuration.settings.queue.attempts:
+        if turn.attempts > self._tries(turn):
             # Not even the notice could be stored: end it without, or it would come back for ever.
             text = notice("gave_up", routes[0].language)
             await self._end(turn, turn.events, Outcome(state="dead", code="gave_up", message=text))
@@ -201,12 +206,16 @@ class Responder:
     async def _outgoing(self, turn: Running, routes: list[Route], shown: Shown) -> Outgoing | None:
         """Decide what the turn needs: a notice, a command's answer or the agent's. None: it begins again."""
         head, room = routes[0], self._room(routes[0])
-        if turn.attempts >= self._live.configuration.settings.queue.attempts:
+        if turn.attempts >= self._tries(turn):
             return failure("gave_up", notice("gave_up", head.language), state="dead")
         if head.event.channel not in self._live.configuration.settings.channels:
             return failure("channel_removed", notice("channel_removed", head.language), state="dead")
         if head.human is not None:
-            return await self._by_human(turn, head, head.human, room)
+            return await self._by_human(
+                turn, head, room, partial(self._human_turns.outgoing, turn, head, head.human, room)
+            )
+        if (words := by_hand(turn.events[0])) is not None:
+            return await self._by_human(turn, head, room, partial(self._by_hand.answer, turn, routes, room, words))
         if head.refused:
             return self._used_up(head, head.rule) if is_quota(head.rule) else refusal(head, room)
         if head.agent not in self._live.agents():
@@ -223,12 +232,18 @@ class Responder:
         text = await self._commands.answer(command, head, room, turn_id=turn.turn_id)
         return Outgoing(text, personal=personal(command))
 
-    async def _by_human(self, turn: Running, head: Route, human: Human, room: RoomSettings) -> Outgoing | None:
+    def _tries(self, turn: Running) -> int:
+        """Return how often the turn may begin: once more where an admin took it up again, as that counts as its first try."""
+        return self._live.configuration.settings.queue.attempts + (turn.events[0].outcome is not None)
+
+    async def _by_human(
+        self, turn: Running, head: Route, room: RoomSettings, outgoing: Callable[[], Awaitable[Outgoing]]
+    ) -> Outgoing | None:
         """What a human says in the agent's stead, or what is told of them. None as for `_answer`."""
         if await self._moved(turn, head, room):
             return None
         try:
-            return await self._human_turns.outgoing(turn, head, human, room)
+            return await outgoing()
         except ScopeMoved:
             await self._moved(turn, head, room)
         except (PersonErased, UnknownScope):
