@@ -33,9 +33,10 @@ from config.reload import from_file, watch
 from config.settings import AgentSettings, LearningSettings, MeaningSettings, Settings
 from gateway import logs
 from gateway.admin.acts.takeover import TakeoverActs
-from gateway.admin.api import routes
+from gateway.admin.api import bearer, routes
 from gateway.admin.database import Database
-from gateway.admin.door import door, local_actor, nobody
+from gateway.admin.door import door, local_actor
+from gateway.admin.entrance import Entrance
 from gateway.admin.people import Eraser, Receipt
 from gateway.admin.service import Admin, Explaining
 from gateway.admin.sqlite import SqliteDatabase
@@ -567,6 +568,13 @@ async def run(
             within_s=queue.send_s,
         )
 
+        entrance = Entrance(
+            storage.admin,
+            settings=lambda: live.configuration.settings.admin,
+            limits=ProcessRateLimits(),
+            clock=now_ms,
+            metrics=metrics,
+        )
         acts = service(
             Parts(
                 database=storage.admin,
@@ -580,6 +588,7 @@ async def run(
                 health=health,
                 metrics=metrics,
                 eraser=eraser,
+                entrance=entrance,
                 takeovers=TakeoverActs(
                     humans=humans,
                     rows=takeovers,
@@ -612,7 +621,7 @@ async def run(
             channel=lambda name: http_channel(live, name),
             console=lambda: console_of(live),
             ready=health.check,
-            admin=routes(acts, nobody, version=VERSION),
+            admin=routes(acts, bearer(entrance.tokens), version=VERSION),
             metrics=lambda: rendered(metrics, queues, health),
         )
 

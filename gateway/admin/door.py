@@ -110,11 +110,6 @@ async def local_actor(_request: web.Request) -> Actor:
     return local()
 
 
-async def nobody(_request: web.Request) -> Actor | None:
-    """Know nobody."""
-    return None
-
-
 async def open_door(path: Path | None) -> tuple[str, str] | None:
     """Return the (URL, token) of the gateway that runs on the database at `path`; None: none does, or there is no door."""
     if path is None:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from gateway.admin.acts import takeover
+from gateway.admin.acts import access, audit, credentials, takeover
 from gateway.admin.operations import Operation
 
-OPERATIONS: tuple[Operation, ...] = (*takeover.OPERATIONS,)
+OPERATIONS: tuple[Operation, ...] = (
+    *access.OPERATIONS,
+    *credentials.OPERATIONS,
+    *audit.OPERATIONS,
+    *takeover.OPERATIONS,
+)
 """One line for each module of `gateway/admin/acts`."""

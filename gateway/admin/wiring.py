@@ -3,14 +3,14 @@ take what they need of it."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from config.loader import Configuration
 from gateway.admin.acts.takeover import TakeoverActs
 from gateway.admin.database import Database
-from gateway.admin.operations import Acting, AuditLog, AuditOutcome, Handlers, Service
+from gateway.admin.entrance import Entrance
+from gateway.admin.operations import Handlers, Service
 from gateway.admin.people import Eraser
 from gateway.health import Health
 from gateway.inbox.base import Inbox, Outbox
@@ -21,8 +21,6 @@ from gateway.people import People
 from memory.derived import FullStore
 from memory.ids import Ids
 from memory.service import Memory
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,21 +38,17 @@ class Parts:
     health: Health
     metrics: Metrics
     eraser: Eraser
+    entrance: Entrance
     takeovers: TakeoverActs
     ids: Ids
     configuration: Callable[[], Configuration]
     clock: Callable[[], int]
 
 
-class _LoggedAudit:
-    """Until the audit log stands: acts are told in the process's log."""
-
-    async def write(self, acting: Acting, *, outcome: AuditOutcome) -> None:
-        logger.info("act", extra={"operation": acting.operation.name, "actor": acting.actor.id, "outcome": outcome})
-
-
 def service(parts: Parts) -> Service:
     """Return the service: one line for each module of `gateway/admin/acts`."""
-    audit: AuditLog = _LoggedAudit()
-    bound: tuple[Handlers, ...] = (parts.takeovers.handlers(),)
-    return Service(*bound, audit=audit)
+    bound: tuple[Handlers, ...] = (
+        *parts.entrance.handlers(),
+        parts.takeovers.handlers(),
+    )
+    return Service(*bound, audit=parts.entrance.audit)
