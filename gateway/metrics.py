@@ -296,6 +296,10 @@ class Metrics:
         self._outbox_oldest.set(_age_s(stats.outbox_oldest_ms, now_ms))
         self._dead.set(stats.dead)
 
+    def value(self, name: str, **labels: str) -> float:
+        """Return a sample as it is rendered (`clew_sends_total`); 0: nothing was counted."""
+        return self.registry.get_sample_value(name, labels) or 0.0
+
     def render(self) -> bytes:
         """Return everything in Prometheus' text format (`prometheus_client.CONTENT_TYPE_LATEST`)."""
         return generate_latest(self.registry)

@@ -145,6 +145,10 @@ class Browsing(Protocol):
         """Return the newest `limit` lines before an id, or the oldest behind one; neither: the newest."""
         ...
 
+    async def unlearned(self, turn_id: int) -> bool | None:
+        """Whether a turn waits to be learned from; None: no ledger is kept of it."""
+        ...
+
     async def search(self, words: Sequence[str], wanted: Wanted, *, after: SearchMark | None, limit: int) -> Finds:
         """Return up to `limit` lines that have all these words (`folded`) in them, wherever in a text."""
         ...

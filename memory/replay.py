@@ -74,12 +74,14 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Replay(msgspec.Struct, frozen=True, kw_only=True):
-    """A turn's prompt made again. `identical`: byte for byte the one of then. `difference`: lines for a person."""
+    """A turn's prompt made again. `identical`: byte for byte the one of then. `difference`: lines for a person. `then`: the
+    prompt of then; None: it can't be made again exactly, or its settings are not known."""
 
     context: Context
     ledger: Ledger
     identical: bool
     difference: tuple[str, ...]
+    then: Context | None = None
 
 
 async def explained(store: FullStore, ledger: Ledger, policy: Policy | None, *, tokenizer: Tokenizer) -> Explanation:
@@ -128,13 +130,16 @@ async def replayed(
         return None
     context, now = assemble(_inputs(ledger, policy, loaded, tokenizer))
     difference = [*_changed_values(ledger, now), *_changed_entries(ledger, now)]
+    exact = None
     if was is not None:
         then, _ = assemble(_inputs(ledger, was, loaded, tokenizer_then))
-        if prompt_digest(then) != ledger.prompt_digest:
+        if prompt_digest(then) == ledger.prompt_digest:
+            exact = then
+        else:
             difference.append("rows have changed since: the prompt of then cannot be made again exactly")
         difference += difflib.unified_diff(_lines(then), _lines(context), "then", "now", lineterm="", n=1)
     identical = prompt_digest(context) == ledger.prompt_digest
-    return Replay(context=context, ledger=now, identical=identical, difference=tuple(difference))
+    return Replay(context=context, ledger=now, identical=identical, difference=tuple(difference), then=exact)
 
 
 async def _reloaded(store: FullStore, ledger: Ledger, policy: Policy) -> Loaded:

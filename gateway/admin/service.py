@@ -47,11 +47,14 @@ class Admin:
         settings = await self._settings_of(ledger)
         return await self._memory.explain(turn_id, None if settings is None else _policy(ledger, *settings))
 
-    async def replay(self, turn_id: int, changes: Sequence[str] = ()) -> Replay | None:
-        """Make the turn's prompt again, with `changes` (`memory.window.turns=4`, `agent.system=…`) to its settings of then.
+    async def replay(
+        self, turn_id: int, changes: Sequence[str] = (), *, under: Configuration | None = None
+    ) -> Replay | None:
+        """Make the turn's prompt again, with `changes` (`memory.window.turns=4`, `agent.system=…`) to the settings `under` (None:
+        its own, of then).
 
-        None: no ledger is kept of it. Raises `BadRequest` for a change that can't be made, and when the settings of then
-        are not known any more.
+        None: no ledger is kept of it, or its message is gone. Raises `BadRequest` for a change that can't be made, and when the
+        settings of then are not known any more, or its agent is not among those asked for.
         """
         ledger = await self._store.ledger(turn_id)
         if ledger is None:
@@ -59,8 +62,9 @@ class Admin:
         settings = await self._settings_of(ledger)
         if settings is None:
             raise BadRequest(f"turn {turn_id}: its settings (revision {ledger.revision}) are not stored any more")
+        base = settings if under is None else _settings_in(under, ledger)
         was = _policy(ledger, *settings)
-        return await self._memory.replay(turn_id, _policy(ledger, *changed(*settings, changes)), was=was)
+        return await self._memory.replay(turn_id, _policy(ledger, *changed(*base, changes)), was=was)
 
     async def _settings_of(self, ledger: Ledger) -> tuple[AgentSettings, RoomSettings] | None:
         """Return agent and place settings as they were; None where that revision is gone or can't be read any more."""
@@ -74,6 +78,14 @@ class Admin:
         rooms = [moved for moved in await self._store.moved_rooms() if moved.moved_ms <= ledger.now_ms]
         configuration = configuration.moved((moved.channel, moved.room, moved.now_room) for moved in rooms)
         return configuration.settings.agents[ledger.agent], place_of_ledger(ledger, configuration)
+
+
+def _settings_in(configuration: Configuration, ledger: Ledger) -> tuple[AgentSettings, RoomSettings]:
+    """Return agent and place settings of the ledger's turn in other settings. Raises `BadRequest`."""
+    agent = configuration.settings.agents.get(ledger.agent)
+    if agent is None:
+        raise BadRequest(f"agent {ledger.agent!r} is not configured any more; replay with the settings of then")
+    return agent, place_of_ledger(ledger, configuration)
 
 
 def _policy(ledger: Ledger, agent: AgentSettings, room: RoomSettings) -> Policy:

@@ -103,13 +103,12 @@ class TurnActs:
         """Find what a platform's link names: a person's message, or a message of a reply."""
         found: dict[str, TurnLine] = {}
         known = False
-        for name in self._live.channels():
-            made = self._live.made(name)
-            place = made.located(link) if isinstance(made, Linked) else None
-            if place is None or (channels is not None and name not in channels):
-                continue
-            known = True
-            found |= {line.turn: line for line in await self._of_message([name], *place)}
+        for name in self._live.channels() if channels is None else channels:
+            adapter = self._live.made(name)
+            place = adapter.located(link) if adapter is not None and isinstance(adapter, Linked) else None
+            if place is not None:
+                known = True
+                found |= {line.turn: line for line in await self._of_message([name], *place)}
         if not known:
             raise _needs("link", "is no message's address on a channel that you may see", "copy a message's link there")
         return _page(found.values())

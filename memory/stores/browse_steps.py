@@ -180,6 +180,12 @@ def _with_earlier(talk_id: int, lines: Sequence[Line]) -> Looked[list[Line]]:
     return [msgspec.structs.replace(line, earlier=tuple(texts.get(line.id, ()))) for line in lines]
 
 
+def unlearned(turn_id: int) -> Looked[bool | None]:
+    """Do what `Browsing.unlearned` promises."""
+    rows = yield Ask("SELECT due_ms IS NOT NULL FROM ledgers WHERE turn_id = :turn", {"turn": turn_id})
+    return bool(rows[0][0]) if rows else None
+
+
 def search(
     spoken: Spoken, words: Sequence[str], wanted: Wanted, *, after: SearchMark | None, limit: int
 ) -> Looked[Finds]:

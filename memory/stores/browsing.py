@@ -40,5 +40,8 @@ class StoredBrowsing:
     ) -> Page:
         return await self._run(steps.page(talk_id, limit=limit, before_id=before_id, after_id=after_id))
 
+    async def unlearned(self, turn_id: int) -> bool | None:
+        return await self._run(steps.unlearned(turn_id))
+
     async def search(self, words: Sequence[str], wanted: Wanted, *, after: SearchMark | None, limit: int) -> Finds:
         return await self._run(steps.search(self._spoken, words, wanted, after=after, limit=limit))

@@ -10,6 +10,7 @@ from memory.browsing import SEARCHED_LINES, SEARCHED_TALKS, Talks, Wanted, folde
 from memory.derived import FullStore
 from memory.key import scope_of
 from tests.contracts.columns import Column
+from tests.contracts.derived import answered, learned
 from tests.contracts.store import HOSTILE, HOUR, NOW, key, opened, put, replied, rule, said
 
 ALL = Wanted()
@@ -211,6 +212,20 @@ class PageContract:
         page = await store.browsing.page(scope.id, limit=50, before_id=20_000)
         assert 50 == len(page.lines)
         assert time.perf_counter() - began < 0.2  # 30,000 rows sorted take longer
+
+
+class LearningContract:
+    """What is still to be learned."""
+
+    async def test_whether_a_turn_waits_to_be_learned_from(self, store: FullStore) -> None:
+        """Its ledger tells, until the turn is learned from; of a turn without one nothing is known."""
+        scope = await opened(store)
+        turn = await answered(store, scope.id, 7, "I like tea")
+
+        assert True is await store.browsing.unlearned(7)
+        assert await store.derived.settle(learned(turn, person_id=None))
+        assert False is await store.browsing.unlearned(7)
+        assert None is await store.browsing.unlearned(8)
 
 
 class SearchContract:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from memory.derived import FullStore
-from tests.contracts.browsing import PageContract, SearchContract, TalksContract
+from tests.contracts.browsing import LearningContract, PageContract, SearchContract, TalksContract
 from tests.contracts.columns import COLUMNS, Column
 
 
@@ -28,6 +28,10 @@ class TestTalks(TalksContract):
 
 class TestPage(PageContract):
     """A conversation as it went."""
+
+
+class TestLearning(LearningContract):
+    """What is still to be learned."""
 
 
 class TestSearch(SearchContract):

@@ -9,7 +9,7 @@ from gateway.admin.operations import Operation
 
 
 class HealthAsked(msgspec.Struct, frozen=True, kw_only=True):
-    """`probe`: ask each platform whether the channel works, too."""
+    """`probe`: ask the platforms, too, whether the channels work, of those that the actor may handle."""
 
     channel: Channel | None = None
     probe: bool = False

@@ -1,0 +1,309 @@
+"""A turn from what came in to what was learned, whatever became of it; and why, in one sentence.
+
+Put together from what stands anyway: the inbox row, the ledger, the outbox, what was spent. What people said, and their names,
+are left out for who may not read there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
+
+from adapters.base import DeleteEvent
+from config.loader import Configuration, from_document
+from config.problems import InvalidSettings
+from gateway.admin.acts.turns import (
+    TRACE,
+    WHY,
+    CallTold,
+    EndTold,
+    EntryTold,
+    LessonTold,
+    PieceTold,
+    PromptTold,
+    SaidTold,
+    SpentTold,
+    TurnAsked,
+    TurnTrace,
+    WayTold,
+    WhyTold,
+)
+from gateway.admin.database import Database
+from gateway.admin.operations import Acting, Handlers
+from gateway.admin.reasons import decided, setting_told
+from gateway.admin.seen import admit, code_of, kind_of, message_id_of, missing, number, route_of, rule_of, text_of
+from gateway.admin.service import Admin
+from gateway.amending import DELETED, emptied
+from gateway.inbox.base import Event, Inbox
+from gateway.inbox.looking import Looking, Sent
+from gateway.routing import Route
+from memory.base import Call, Ledger
+from memory.derived import FullStore
+from memory.errors import StoreUnavailable
+from memory.replay import Explanation
+
+MICRO = 1_000_000
+
+_SPENT = """SELECT purpose, agent, model, prompt, completion, estimated, money FROM usage_entries
+  WHERE turn_id = :turn AND purpose <> 'message' ORDER BY id LIMIT 50"""
+_NUMBER = "SELECT MAX(number) FROM settings_revisions WHERE digest = :digest"
+
+
+class _Prompted(NamedTuple):
+    """What is recorded of a turn's prompt."""
+
+    ledger: Ledger
+    explanation: Explanation | None
+
+
+class TraceActs:
+    """Shows a turn, and says why."""
+
+    def __init__(
+        self,
+        *,
+        admin: Admin,
+        inbox: Inbox,
+        looking: Looking,
+        store: FullStore,
+        database: Database,
+        configuration: Callable[[], Configuration],
+    ) -> None:
+        self._admin = admin
+        self._inbox = inbox
+        self._looking = looking
+        self._store = store
+        self._database = database
+        self._configuration = configuration
+
+    def handlers(self) -> Handlers:
+        return {TRACE: self.trace, WHY: self.why}
+
+    async def trace(self, acting: Acting, asked: TurnAsked) -> TurnTrace:
+        event = await self._event(acting, asked)
+        words = acting.may("read", event.channel)
+        acting.note(turn=asked.turn, words=int(words))
+        turn_id, route = event.turn_id, route_of(event)
+        events = await self._looking.of_turns([turn_id]) if event.kind == "message" else (event,)
+        about = () if event.subject is None else await self._looking.about(event.subject)
+        own, gone = {one.id for one in events}, _gone(event, about)
+        prompted = await self._prompted(turn_id)
+        ledger = None if prompted is None else prompted.ledger
+        replies = await self._looking.replies([turn_id])
+        explanation = None if prompted is None else prompted.explanation
+        return TurnTrace(
+            turn=str(event.id),
+            channel=event.channel,
+            words=words,
+            said=tuple(_said(one, words=words and not gone) for one in events),
+            about=tuple(_said(one, words=words and not gone) for one in reversed(about) if one.id not in own),
+            way=None if route is None else await self._way(route),
+            end=EndTold(
+                state=event.state,
+                rule=rule_of(event, route),
+                code=code_of(event),
+                reason=(event.outcome.reason if event.outcome is not None else None) or "",
+                attempts=event.attempts,
+            ),
+            conversation=await self._conversation(event, route, ledger),
+            session=event.session,
+            prompt=None if prompted is None else _prompt(prompted, words=words),
+            calls=() if ledger is None else tuple(map(_call, ledger.calls)),
+            spent=await self._spent(turn_id),
+            reply=replies.get(turn_id, "") if words and replies else None,
+            pieces=tuple(_piece(sent, words=words) for sent in await self._looking.chunks([turn_id])),
+            learning=await self._learning(turn_id),
+            learned=() if explanation is None else _lessons(explanation, words=words),
+        )
+
+    async def why(self, acting: Acting, asked: TurnAsked) -> WhyTold:
+        event = await self._event(acting, asked)
+        route = route_of(event)
+        found = decided(event, route)
+        setting = None
+        if found.setting is not None and route is not None:
+            then, now = await self._settings_of(route.revision), self._configuration()
+            setting = setting_told(found.setting, event, route, then=then, now=now)
+        return WhyTold(
+            turn=str(event.id),
+            channel=event.channel,
+            state=event.state,
+            rule=found.rule,
+            en=found.en,
+            zh=found.zh,
+            setting=setting,
+        )
+
+    async def _event(self, acting: Acting, asked: TurnAsked) -> Event:
+        event = await self._inbox.event(number(asked.turn, "turn"))
+        if event is None:
+            raise missing(f"turn {asked.turn}")
+        admit(acting, event.channel, f"turn {asked.turn}")
+        return event
+
+    async def _prompted(self, turn_id: int) -> _Prompted | None:
+        try:
+            ledger = await self._store.ledger(turn_id)
+            return None if ledger is None else _Prompted(ledger, await self._admin.explain(turn_id))
+        except StoreUnavailable:
+            await (
+                self._store.schema_version()
+            )  # away: that is told; else the ledger is damaged, and the rest can be shown
+            return None
+
+    async def _way(self, route: Route) -> WayTold:
+        async with self._database.reading() as db:
+            ((number_,),) = await db.rows(_NUMBER, digest=route.revision)
+        said = route.event
+        return WayTold(
+            rule=route.rule,
+            refused=route.refused,
+            key=route.key,
+            scope=str(route.memory_scope()),
+            agent=route.agent,
+            revision=route.revision,
+            number=number_,
+            language=route.language,
+            room=said.room,
+            thread=said.thread,
+            chat_type=said.chat_type,
+        )
+
+    async def _conversation(self, event: Event, route: Route | None, ledger: Ledger | None) -> str | None:
+        if ledger is not None:
+            return str(ledger.scope_id)
+        if route is None or event.state == "ignored":
+            return None
+        found = await self._store.scope_in_place(route.memory_scope())
+        return None if found is None else str(found)
+
+    async def _learning(self, turn_id: int) -> Literal["none", "pending", "done"]:
+        unlearned = await self._store.browsing.unlearned(turn_id)
+        return "none" if unlearned is None else "pending" if unlearned else "done"
+
+    async def _spent(self, turn_id: int) -> tuple[SpentTold, ...]:
+        currency = self._configuration().settings.prices.currency
+        async with self._database.reading() as db:
+            rows = await db.rows(_SPENT, turn=turn_id)
+        return tuple(
+            SpentTold(
+                purpose=purpose,
+                agent=agent,
+                model=model,
+                prompt=prompt,
+                completion=completion,
+                estimated=bool(estimated),
+                money=None if money is None else money / MICRO,
+                currency=currency,
+            )
+            for purpose, agent, model, prompt, completion, estimated, money in rows
+        )
+
+    async def _settings_of(self, revision: str) -> Configuration | None:
+        document = await self._store.revision(revision)
+        if document is None:
+            return None
+        try:
+            return from_document(document)
+        except InvalidSettings:
+            return None
+
+
+def _gone(event: Event, about: Sequence[Event]) -> bool:
+    """Whether the message was deleted on its platform: the queue keeps its words for a while, and shows them to nobody."""
+    said = (route.event for one in about if (route := route_of(one)) is not None)
+    return event.outcome == DELETED or any(isinstance(one, DeleteEvent) or emptied(one) for one in said)
+
+
+def _said(event: Event, *, words: bool) -> SaidTold:
+    route = route_of(event)
+    said = None if route is None else route.event
+    return SaidTold(
+        event=str(event.id),
+        kind="" if said is None else kind_of(said),
+        accepted_ms=event.accepted_ms,
+        user=event.speaker,
+        message=None if said is None else message_id_of(said),
+        name=said.sender.name if said is not None and words else "",
+        text=text_of(said) if said is not None and words else "",
+    )
+
+
+def _prompt(prompted: _Prompted, *, words: bool) -> PromptTold:
+    ledger, explanation = prompted
+    entries: Sequence[EntryTold]
+    if explanation is None:
+        entries = [
+            EntryTold(
+                section=one.section, ids=tuple(map(str, one.ids)), verdict=one.verdict, rule=one.rule, tokens=one.tokens,
+                role="", speaker="", text="",
+            )
+            for one in ledger.entries
+        ]  # fmt: skip
+    else:
+        entries = [
+            EntryTold(
+                section=one.section,
+                ids=one.ids,
+                verdict=one.verdict,
+                rule=one.rule,
+                tokens=one.tokens,
+                role=one.role,
+                speaker=one.speaker if words else "",
+                text=one.text if words else "",
+            )
+            for one in explanation.entries
+        ]
+    return PromptTold(
+        now_ms=ledger.now_ms,
+        tokenizer=ledger.tokenizer,
+        budget=ledger.budget,
+        failed=ledger.failed,
+        notes=ledger.notes,
+        exact=explanation is not None and explanation.exact,
+        system=explanation.system if explanation is not None and words else "",
+        entries=tuple(entries),
+    )
+
+
+def _call(call: Call) -> CallTold:
+    return CallTold(
+        agent=call.agent,
+        model=call.model,
+        ms=call.ms,
+        first_ms=call.first_ms,
+        retries=call.retries,
+        finish=call.finish,
+        code=call.code,
+        prompt=call.prompt,
+        completion=call.completion,
+    )
+
+
+def _piece(sent: Sent, *, words: bool) -> PieceTold:
+    chunk = sent.chunk
+    return PieceTold(
+        index=chunk.index,
+        of=chunk.of,
+        state=chunk.state,
+        attempts=chunk.attempts,
+        message=chunk.message_id,
+        error=chunk.error,
+        put_ms=sent.put_ms,
+        settled_ms=sent.settled_ms,
+        text=chunk.text if words else "",
+    )
+
+
+def _lessons(explanation: Explanation, *, words: bool) -> tuple[LessonTold, ...]:
+    return tuple(
+        LessonTold(
+            message=one.message,
+            by=one.by,
+            verdict=one.verdict,
+            rule=one.rule,
+            reason=one.reason,
+            text=one.text if words else "",
+        )
+        for one in explanation.learned
+    )
