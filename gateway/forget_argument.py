@@ -10,6 +10,11 @@ from memory.rules.nouns import slots_meant
 from memory.rules.traditional import SIMPLIFIED
 
 _ALL = ("all of it", "all", "everything about me", "everything", "全部内容", "全部", "所有内容", "所有", "一切")
+_ME = frozenset({
+    "me", "me altogether", "my data", "all my data", "all of my data", "my messages", "all my messages", "my account",
+    "我", "我的数据", "我所有的数据", "我的所有数据", "我的全部数据", "我的聊天记录", "我的所有聊天记录", "我的账号", "我的資料",
+    "我的资料",
+})  # fmt: skip
 _YES = frozenset({"yes", "确定", "確定", "确认", "確認", "是", "是的"})
 
 _NUMBER = r"(?:#|第|编号|no\.?|numbers?|item)?\s*(\d{1,3})\s*[条條号號项項个個]?"
@@ -40,7 +45,12 @@ class Called:
     slots: tuple[str, ...]
 
 
-def read(argument: str) -> Numbered | Everything | Called | None:
+@dataclass(frozen=True, slots=True)
+class Altogether:
+    """Not what was learned alone: all that is stored of the person, which an admin erases."""
+
+
+def read(argument: str) -> Numbered | Everything | Called | Altogether | None:
     """Return what is to be forgotten; None: it does not say."""
     said = _POLITE.sub("", " ".join(folded(argument).casefold().split()).strip(" .。!！"))
     counted = with_numbers(said)
@@ -50,6 +60,8 @@ def read(argument: str) -> Numbered | Everything | Called | None:
         rest = said.removeprefix(everything).strip()
         if said.startswith(everything) and (not rest or rest in _YES):
             return Everything(confirmed=bool(rest))
+    if said in _ME:
+        return Altogether()
     slots = slots_meant("".join(SIMPLIFIED.get(char, char) for char in said)) if len(said) <= _NAMED_MOST else []
     return Called(tuple(slots)) if slots else None
 

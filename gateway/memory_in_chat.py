@@ -14,7 +14,7 @@ import msgspec
 
 from config.channels.base import RoomSettings
 from gateway import forget_argument
-from gateway.forget_argument import Called, Everything, Numbered
+from gateway.forget_argument import Altogether, Called, Everything, Numbered
 from gateway.live import Live
 from gateway.notices import Language, notice
 from gateway.personal_memory import PersonalMemory
@@ -77,6 +77,8 @@ class MemoryInChat:
                 return await self._ask(person_id, language, prefix), False
             case Everything(confirmed=True):
                 return await self._forget_all(person_id, language, prefix)
+            case Altogether():
+                return await self._ask_erasure(person_id, route), False
         return notice("forget_help", language, prefix=prefix), False
 
     async def unlearn(self, person_id: int, route: Route, room: RoomSettings) -> str:
@@ -126,6 +128,15 @@ class MemoryInChat:
         count = len(entries(forgotten.items, forgotten.facts, {}))
         return notice("forget_all_done", language, count=count), True
 
+    async def _ask_erasure(self, person_id: int, route: Route) -> str:
+        """Note that the person wants all of it erased: an admin does that, as it takes the transcript too."""
+        asked = await self._store.persons.request(
+            person_id, "erasure", channel=route.event.channel, now_ms=self._clock()
+        )
+        if asked is None:
+            return notice("unknown_sender", route.language)
+        return notice("erasure_asked", route.language, asked=_day(asked.asked_ms), due=_day(asked.due_ms), id=asked.id)
+
     async def _told_all(self, forgotten: Forgotten, route: Route, room: RoomSettings) -> str:
         """What was forgotten; and where it was said in this conversation, that the next answers can still quote it."""
         told, scope_id = self._told(forgotten, route), await self._scope_id(route, room)
@@ -155,11 +166,15 @@ class MemoryInChat:
 
 def _line(number: int, entry: KnownEntry, places: dict[int, Place], route: Route) -> str:
     language = route.language
-    day = datetime.fromtimestamp(entry.said_ms / 1000, UTC).date().isoformat()
+    day = _day(entry.said_ms)
     where = _where(places.get(entry.scope_id), entry.scope_id, route)
     text = _short(reads(entry, language=language))
     name = "known_pinned" if entry.pinned else "known_entry"
     return notice(name, language, number=number, text=text, day=day, where=where)
+
+
+def _day(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).date().isoformat()
 
 
 def _where(place: Place | None, scope_id: int, route: Route) -> str:

@@ -225,6 +225,7 @@ NOTICES: dict[str, dict[Language, str]] = {
             "/{prefix}forget 2 – forget number 2 of that list\n"
             "/{prefix}forget my address – forget what I know of that kind\n"
             "/{prefix}forget all – forget all of it\n"
+            "/{prefix}forget me – ask to have everything erased, what was written too\n"
             "“Forget that” – forget what you said last"
         ),
         "zh": (
@@ -232,6 +233,7 @@ NOTICES: dict[str, dict[Language, str]] = {
             "/{prefix}forget 2 – 忘掉其中第 2 条\n"
             "/{prefix}forget 我的地址 – 忘掉这一类内容\n"
             "/{prefix}forget all – 全部忘掉\n"
+            "/{prefix}forget 我的数据 – 请求删除全部数据，包括聊天记录\n"
             "“忘了这个” – 忘掉您刚才说的"
         ),
     },
@@ -266,6 +268,16 @@ NOTICES: dict[str, dict[Language, str]] = {
             "What was written stays stored until whoever runs me erases it."
         ),
         "zh": "已忘掉我记住的关于您的全部内容（{count} 条），以前的对话也不再检索。聊天记录仍会保存，删除请联系我的管理员。",
+    },
+    "erasure_asked": {
+        "en": (
+            "Noted on {asked}, as number {id}: everything that is stored of you is to be erased, what was written too, on all "
+            "channels where I know you. Whoever runs me does that by {due}; I can't take it back for you."
+        ),
+        "zh": (
+            "已于 {asked} 登记（编号 {id}）：删除关于您的全部数据，包括聊天记录和我认识您的所有渠道。"
+            "管理员将在 {due} 之前处理；如要撤回，请联系管理员。"
+        ),
     },
     "link_code": {
         "en": (

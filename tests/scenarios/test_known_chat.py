@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
@@ -231,6 +232,22 @@ async def test_an_english_command_in_chinese_talk_is_answered_in_chinese(world: 
     assert notice("known_head", "zh") == (await oki.says("/memory")).splitlines()[0]
     assert notice("forget_all_ask", "zh", count=1, prefix="") == await oki.says("/forget all")
     assert notice("forget_all_done", "zh", count=1) == await oki.says("/forget all yes")
+
+
+@pytest.mark.parametrize(("language", "forget"), [("en", "/forget me"), ("zh", "/忘记 我的数据")])
+async def test_an_erasure_is_asked_for_and_due(language: Language, forget: str, world: Stage) -> None:
+    """A request with its day, noted once; nothing goes yet, and the bot does not pretend that it had (GDPR Art. 12(3), B46)."""
+    pat = Person(world, f"pat-{language}")
+    await pat.tells("I like rye bread" if language == "en" else "我喜欢黑麦面包")
+
+    first, again = await pat.says(forget), await pat.says(forget)
+
+    assert first == again
+    days = re.findall(r"\d{4}-\d\d-\d\d", first)
+    assert timedelta(days=30) == date.fromisoformat(days[1]) - date.fromisoformat(days[0])
+    number = re.findall(r"(?:number|编号) (\d+)", first)
+    assert notice("erasure_asked", language, asked=days[0], due=days[1], id=number[0]) == first
+    assert 1 == len(await pat.known())
 
 
 async def test_what_is_not_learned_yet_is_never_learned(world: Stage) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.forget_argument import Called, Everything, Numbered, read
+from gateway.forget_argument import Altogether, Called, Everything, Numbered, read
 
 
 @pytest.mark.parametrize(
@@ -67,3 +67,12 @@ def test_takes_any_text(text: str) -> None:
     match read(text):
         case Numbered(numbers=numbers):
             assert all(0 <= number <= 999 for number in numbers)
+
+
+@pytest.mark.parametrize(
+    "argument", ["me", "ME, please", "my data.", "all my data", "我", "我的数据", "我的資料", "请我的聊天记录"]
+)
+def test_altogether(argument: str) -> None:
+    """Not what was learned alone; and never what merely begins so."""
+    assert Altogether() == read(argument)
+    assert Altogether() != read(f"{argument} tea")
