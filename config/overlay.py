@@ -27,6 +27,7 @@ FILE_ONLY: tuple[tuple[str, ...], ...] = (
     ("redis",),
     ("database",),
     ("queue",),
+    ("telemetry",),
     ("admin",),
     ("retention", "audit_days"),
 )

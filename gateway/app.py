@@ -29,14 +29,19 @@ from config.channels.webhook import WebhookSettings
 from config.loader import Configuration
 from config.masking import secrets_of
 from config.problems import InvalidSettings
-from config.reload import from_file, watch
+from config.reload import watch
 from config.settings import AgentSettings, LearningSettings, MeaningSettings, Settings
 from gateway import logs
 from gateway.admin.acts.takeover import TakeoverActs
 from gateway.admin.api import bearer, routes
+from gateway.admin.console import sign_in
+from gateway.admin.console.doorman import Doorman
+from gateway.admin.console.parts import PARTS
+from gateway.admin.console.web import Console
 from gateway.admin.database import Database
 from gateway.admin.door import door, local_actor
 from gateway.admin.entrance import Entrance
+from gateway.admin.loading import hear, layers_over
 from gateway.admin.people import Eraser, Receipt
 from gateway.admin.service import Admin, Explaining
 from gateway.admin.sqlite import SqliteDatabase
@@ -62,12 +67,13 @@ from gateway.human_turns import HumanTurns
 from gateway.humans import Humans
 from gateway.inbox.base import Event, Inbox, Outbox
 from gateway.inbox.erasable import Erasable
+from gateway.inbox.looking import Looking
 from gateway.inbox.sqlite import SqliteInbox
 from gateway.intake import Intake
 from gateway.lanes import Gathering, Lanes
 from gateway.learning import Learner
 from gateway.linking import Linking, Mover
-from gateway.live import Live, MadeAgent
+from gateway.live import READ_AT_START, Live, MadeAgent
 from gateway.memory_in_chat import MemoryInChat
 from gateway.memory_on_page import MemoryOnPage
 from gateway.metrics import Metrics
@@ -76,6 +82,7 @@ from gateway.pacing import Pacing
 from gateway.people import People
 from gateway.personal_memory import PersonalMemory
 from gateway.presence import Presence
+from gateway.proxies import networks
 from gateway.probing import Probe
 from gateway.replies import Commands
 from gateway.rescoping import rules, settle
@@ -110,9 +117,6 @@ logger = logging.getLogger(__name__)
 
 VERSION = "0.1.0"
 
-READ_AT_START = ("server", "storage", "redis", "database", "queue", "embedder", "telemetry")
-"""Sections whose change waits for the next start."""
-
 MOVED_S = 60.0
 """Seconds between two looks for what another instance left of joining persons."""
 BROKEN_OFF_S = 600.0
@@ -123,6 +127,11 @@ ADMIN_POOL = 4
 
 class Queues(Inbox, Outbox, Erasable, Protocol):
     """One object that is both queues."""
+
+    @property
+    def looking(self) -> Looking:
+        """What an admin sees of them."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -333,6 +342,9 @@ async def run(
     tracing = traced(settings.telemetry, instance=f"{ids.next():x}", version=VERSION, ended=metrics.spans_ended)
     async with tracing as traces, opened(settings, ids=ids) as storage:
         store, queues = storage.store, storage.queues
+        layers = layers_over(path, environ, storage.admin, settings, clock=now_ms)
+        configuration = await layers.loader.start()
+        settings = configuration.settings
         live = Live(
             configuration,
             make_agent=lambda name, agent: make_agent(name, agent, metrics=metrics),
@@ -550,6 +562,7 @@ async def run(
             live=live,
             timeout_s=settings.database.timeout_s,
             embedder=(lambda: None) if embedding is None else lambda: embedding.problem,
+            settings=lambda: layers.loader.problem,
             store_warning=storage.warning,
             probe=lambda: probe.problem,
         )
@@ -578,9 +591,11 @@ async def run(
         acts = service(
             Parts(
                 database=storage.admin,
+                layers=layers,
                 store=store,
                 inbox=queues,
                 outbox=queues,
+                looking=queues.looking,
                 memory=memory,
                 people=people,
                 intake=intake,
@@ -615,13 +630,20 @@ async def run(
             settings=lambda: live.configuration.settings,
             clock_ms=now_ms,
         )
+        doorman = Doorman(
+            entrance,
+            public_url=lambda: live.configuration.settings.server.public_url,
+            trusted=networks(settings.server.trusted_proxies),
+        )
+        pages = Console(acts, doorman, parts=(*PARTS, sign_in.part(doorman)), public_url=settings.server.public_url)
+        doors = [*routes(acts, bearer(entrance.tokens), version=VERSION), *pages.routes()]
         server = HttpServer(
             settings=settings.server,
             intake=intake,
             channel=lambda name: http_channel(live, name),
             console=lambda: console_of(live),
             ready=health.check,
-            admin=routes(acts, bearer(entrance.tokens), version=VERSION),
+            admin=doors if settings.admin.enabled else (),
             metrics=lambda: rendered(metrics, queues, health),
         )
 
@@ -641,8 +663,11 @@ async def run(
             if any(counts_by_ranks(made) for made in live.agents().values()):
                 await tokenizers.warm()
 
+        nudge = asyncio.Event()
+
         async def follow_settings(tasks: asyncio.TaskGroup) -> None:
-            async with aclosing(watch(path, from_file(path, environ), current=configuration)) as changes:
+            loading = layers.loader.load
+            async with aclosing(watch(path, loading, current=configuration, nudge=nudge)) as changes:
                 async for change in changes:
                     await take_over(change, lambda changed: put_in_place(changed, tasks), retry_s=settings.queue.poll_s)
 
@@ -652,6 +677,7 @@ async def run(
             await control.recover()
             lasting = [
                 tasks.create_task(follow_settings(tasks), name="settings"),
+                tasks.create_task(hear(storage.admin, nudge), name="revisions"),
                 tasks.create_task(retention.run(), name="retention"),
                 tasks.create_task(probe.run(), name="probe"),
                 tasks.create_task(catching_up.run(), name="counts"),

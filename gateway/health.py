@@ -36,6 +36,7 @@ class Health:
         live: Live,
         timeout_s: float,
         embedder: Callable[[], str | None] = lambda: None,
+        settings: Callable[[], str | None] = lambda: None,
         store_warning: str | None = None,
         probe: Callable[[], str | None] = lambda: None,
     ) -> None:
@@ -44,6 +45,7 @@ class Health:
         self._probe = probe
         self._store_warning = store_warning
         self._embedder = embedder
+        self._settings = settings
         self._store = store
         self._inbox = inbox
         self._live = live
@@ -62,6 +64,8 @@ class Health:
             warnings["store"] = self._store_warning
         if (problem := self._embedder()) is not None:
             warnings["embedder"] = problem
+        if (problem := self._settings()) is not None:
+            warnings["settings"] = problem
         if (problem := self._probe()) is not None:
             warnings["probe"] = problem
         down = all(state != "ok" for state in agents.values())

@@ -71,7 +71,7 @@ class Live:
         self._agents: dict[str, _RunningAgent] = {}
         self._times = times
         self._noted = noted
-        self._placed = placed
+        self.placed = placed
         self._channels: dict[str, Channel] = {}
 
     @asynccontextmanager
@@ -143,7 +143,7 @@ class Live:
         channels |= {name: self._channels[name] for name in broken}
         old_agents, old_channels = self._agents, self._channels
         # Placed now: a room may have moved while channels were starting.
-        self.configuration, self._agents, self._channels = self._placed(configuration), agents, channels
+        self.configuration, self._agents, self._channels = self.placed(configuration), agents, channels
         for name in (fresh.keys() & old_channels.keys()) - broken.keys():
             logger.info("channel replaced", extra={"channel": name})
         ending = [channel for name, channel in old_channels.items() if channels.get(name) is not channel]

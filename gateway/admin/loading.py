@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +14,10 @@ from config.loader import Configuration, load
 from config.overlay import Overlay, Said
 from config.problems import InvalidSettings
 from config.reload import Outcome
-from gateway.admin.revisions import Revisions
+from config.settings import Settings
+from config.vault_key import keys_of
+from gateway.admin.database import Database
+from gateway.admin.revisions import TOPIC, Revisions
 from gateway.admin.vault import Vault
 from gateway.errors import StoreBusy
 
@@ -20,6 +25,40 @@ logger = logging.getLogger(__name__)
 
 TRIED: Final = 20
 """Revisions tried at a start, the newest first, before the file alone has to do."""
+
+
+HEAR_S: Final = 60.0
+"""Seconds after which the newest revision is looked at in any case: who made it may have been killed before telling."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layers:
+    """What lies over the settings file, and what reads all of it."""
+
+    revisions: Revisions
+    vault: Vault
+    loader: Loader
+
+
+def layers_over(
+    path: Path, environ: Mapping[str, str], database: Database, settings: Settings, *, clock: Callable[[], int]
+) -> Layers:
+    """Return the layers over the file at `path`, whose own settings are `settings`."""
+    key = settings.admin.secret_key
+    keys = keys_of(key) if key is not None else ()
+    revisions, vault = Revisions(database, clock=clock), Vault(database, keys=lambda: keys, clock=clock)
+    loader = Loader(path, environ, revisions=revisions, vault=vault, retry_s=settings.queue.poll_s)
+    return Layers(revisions=revisions, vault=vault, loader=loader)
+
+
+async def hear(database: Database, nudge: asyncio.Event) -> None:
+    """Nudge whenever a revision or a secret is new, on whatever instance; for ever."""
+    number = 0
+    while True:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(HEAR_S):
+                number = await database.changed(TOPIC, number)
+        nudge.set()
 
 
 class Loader:
@@ -46,6 +85,7 @@ class Loader:
 
         Raises `InvalidSettings` when that can't be used either, `StoreBusy` when the database is away.
         """
+        await self._vault.reseal()
         secrets = await self._vault.opened()
         newest = await self._revisions.newest()
         numbers = [] if newest is None else range(newest.number, max(newest.number - TRIED, 0), -1)

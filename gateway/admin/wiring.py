@@ -8,12 +8,19 @@ from dataclasses import dataclass
 
 from config.loader import Configuration
 from gateway.admin.acts.takeover import TakeoverActs
+from gateway.admin.channels import ChannelActs
+from gateway.admin.consequences import Consequences
 from gateway.admin.database import Database
 from gateway.admin.entrance import Entrance
+from gateway.admin.keeping import SecretActs
+from gateway.admin.loading import Layers
 from gateway.admin.operations import Handlers, Service
 from gateway.admin.people import Eraser
+from gateway.admin.planning import Planner
+from gateway.admin.settings import SettingsActs
 from gateway.health import Health
 from gateway.inbox.base import Inbox, Outbox
+from gateway.inbox.looking import Looking
 from gateway.intake import Intake
 from gateway.live import Live
 from gateway.metrics import Metrics
@@ -28,9 +35,11 @@ class Parts:
     """The running gateway, as acts see it. `clock` gives milliseconds since 1970."""
 
     database: Database
+    layers: Layers
     store: FullStore
     inbox: Inbox
     outbox: Outbox
+    looking: Looking
     memory: Memory
     people: People
     intake: Intake
@@ -49,6 +58,33 @@ def service(parts: Parts) -> Service:
     """Return the service: one line for each module of `gateway/admin/acts`."""
     bound: tuple[Handlers, ...] = (
         *parts.entrance.handlers(),
+        *settings_acts(parts),
         parts.takeovers.handlers(),
     )
     return Service(*bound, audit=parts.entrance.audit)
+
+
+def settings_acts(parts: Parts) -> tuple[Handlers, ...]:
+    """Return what is done about settings, secrets and channels."""
+    revisions, vault, loader = parts.layers.revisions, parts.layers.vault, parts.layers.loader
+    planner = Planner(loader=loader, revisions=revisions, configuration=parts.configuration)
+    settings = SettingsActs(
+        live=parts.live,
+        loader=loader,
+        planner=planner,
+        revisions=revisions,
+        vault=vault,
+        consequences=Consequences(memory=parts.memory, placed=parts.live.placed),
+    )
+    secrets = SecretActs(vault=vault, revisions=revisions, database=parts.database, configuration=parts.configuration)
+    channels = ChannelActs(
+        live=parts.live,
+        settings=settings,
+        planner=planner,
+        inbox=parts.inbox,
+        outbox=parts.outbox,
+        looking=parts.looking,
+        ids=parts.ids,
+        clock=parts.clock,
+    )
+    return settings.handlers(), secrets.handlers(), channels.handlers()

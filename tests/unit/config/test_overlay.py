@@ -249,6 +249,6 @@ def test_before_the_vault_is_open_the_rest_is_known(file: Path) -> None:
 
 def test_what_only_the_file_may_say_is_all_there() -> None:
     """The sections that decide where revisions are kept, and who may write them, are no revision's."""
-    assert {"server", "storage", "redis", "database", "queue", "admin", "retention.audit_days"} == {
+    assert {"server", "storage", "redis", "database", "queue", "telemetry", "admin", "retention.audit_days"} == {
         ".".join(path) for path in FILE_ONLY
     }
