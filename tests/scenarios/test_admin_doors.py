@@ -1,0 +1,168 @@
+"""Every act through the doors for programs, by role: what a role holds is done, what it lacks is refused, with the same word at
+each door."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import importlib
+import json
+import pkgutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import pytest
+from msgspec import inspect
+
+import tests.admin_examples
+from gateway.admin.admin_cli import admin
+from gateway.admin.binding import in_query, path_fields
+from gateway.admin.operations import Operation
+from gateway.admin.rights import RIGHTS, ROLES
+from gateway.admin.table import OPERATIONS
+from tests.scenarios.admins import Admins
+from tests.scenarios.stage import Stage, stage
+
+SETTINGS = """
+channels:
+  chat: {kind: console}
+"""
+
+DONE = frozenset({200, 202, 204})
+ADMITTED = DONE | {404, 409, 422}
+"""An example may name a thing that is not there, or ask for what can't be done here: who lacks the right does not get so far."""
+
+
+NOBODY = "987654"
+"""What a text is where nothing says which: an id that nothing has."""
+
+OWN = {"users.password": "others' only for owners, and a token is nobody's password"}
+"""Acts that everybody does to what is theirs."""
+
+
+def _examples() -> dict[str, dict[str, Any]]:
+    """What each part gives as a small request of its acts."""
+    found: dict[str, dict[str, Any]] = {}
+    for module in pkgutil.iter_modules(tests.admin_examples.__path__):
+        found |= importlib.import_module(f"tests.admin_examples.{module.name}").EXAMPLES
+    return found
+
+
+EXAMPLES = _examples()
+
+
+def _value(kind: inspect.Type) -> Any:
+    match kind:
+        case inspect.Metadata(type=inner):
+            return _value(inner)
+        case inspect.LiteralType(values=values):
+            return values[0]
+        case inspect.IntType(ge=least):
+            return least or 1
+        case inspect.FloatType():
+            return 1.0
+        case inspect.BoolType():
+            return False
+        case inspect.StrType():
+            return NOBODY
+        case inspect.VarTupleType(item_type=item, min_length=least):
+            return [_value(item)] * (least or 0)
+        case inspect.StructType(fields=fields):
+            return {field.encode_name: _value(field.type) for field in fields if field.required}
+        case inspect.UnionType(types=types):
+            return _value(types[0])
+        case _:
+            return {}
+
+
+def example(operation: Operation) -> dict[str, Any]:
+    """Return a request: the part's own, else the smallest one there is."""
+    made: dict[str, Any] = _value(inspect.type_info(operation.request))
+    return made | EXAMPLES.get(operation.name, {})
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[Stage]:
+    async with stage(tmp_path, SETTINGS) as running:
+        yield running
+
+
+async def _by_rest(admins: Admins, operation: Operation, token: str) -> int:
+    values = example(operation)
+    path = operation.path.format(**{name: quote(str(values.pop(name)), safe="") for name in path_fields(operation)})
+    if in_query(operation) and values:
+        pairs = [(key, one) for key, value in values.items() for one in (value if isinstance(value, list) else [value])]
+        path += "?" + urlencode([(key, one if isinstance(one, str) else json.dumps(one)) for key, one in pairs])
+        values = {}
+    url = f"{admins.url}{path}"
+    sent = {} if in_query(operation) else {"json": values}
+    headers = {"Authorization": f"Bearer {token}"}
+    async with admins.stage.session.request(operation.method, url, headers=headers, **sent) as response:
+        return response.status  # of what follows without an end no more is read
+
+
+async def _by_command(admins: Admins, operation: Operation, token: str) -> int:
+    values = example(operation)
+    words = [
+        f"{key}={one if isinstance(one, str) else json.dumps(one)}"
+        for key, value in values.items()
+        for one in (value if isinstance(value, list) else [value])
+    ]
+    args = argparse.Namespace(operation=operation.name, fields=words, json=True, url=admins.stage.gateway.url)
+    try:
+        async with asyncio.timeout(20 if not isinstance(operation.result, str) else 1):
+            return await admin(args, door=None, environ={"CLEW_TOKEN": token})
+    except TimeoutError:
+        return 0  # it follows what happens
+
+
+async def test_every_act_by_role_and_door(world: Stage, capsys: pytest.CaptureFixture[str]) -> None:
+    """REST and the command line let the same roles do the same; nobody does without a token."""
+    admins = Admins(world)
+    await admins.token("viewer", "chat")  # number 1, which the examples revoke
+    tokens = await admins.every_role()
+    wrong: list[str] = []
+    for operation in OPERATIONS:
+        assert 401 == await _by_rest(admins, operation, "clew_none"), operation.name
+        for role in ROLES:
+            allowed = (operation.right if operation.name not in OWN else "access") in RIGHTS[role]
+            status = await _by_rest(admins, operation, tokens[role])
+            if (status in ADMITTED) is not allowed or (not allowed and status != 403):
+                wrong.append(f"{operation.name} as {role} by REST: {status}")
+            capsys.readouterr()
+            code = await _by_command(admins, operation, tokens[role])
+            said = capsys.readouterr().err
+            refused = code == 1 and "needs the right" in said
+            if refused is allowed:
+                wrong.append(f"{operation.name} as {role} by command: {code} {said}")
+
+    assert not wrong, "\n".join(wrong)
+
+
+async def test_a_role_for_one_channel_reaches_no_other(world: Stage) -> None:
+    """An act on the gateway as a whole is refused to the owner of one channel; one on another channel, too."""
+    admins = Admins(world)
+    await admins.token("viewer", "chat")  # number 1, which the examples revoke
+    token = await admins.token("owner", "chat")
+    wrong: list[str] = []
+    for operation in OPERATIONS:
+        status = await _by_rest(admins, operation, token)
+        named = example(operation).get("channel")
+        refused = operation.where == "gateway" or (operation.where == "channel" and named != "chat")
+        if refused and status != 403:
+            wrong.append(f"{operation.name}: {status}")
+
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_act_is_in_the_table_once() -> None:
+    """Names and places are not given twice; each is a word of its part."""
+    names = [operation.name for operation in OPERATIONS]
+    places = [(operation.method, operation.path) for operation in OPERATIONS]
+
+    assert sorted(set(names)) == sorted(names)
+    assert len(set(places)) == len(places)
+    assert [] == [name for name in names if name.count(".") != 1]
+    assert {} == {name: given for name, given in EXAMPLES.items() if name not in names}
