@@ -15,6 +15,12 @@ def networks(entries: Sequence[str]) -> tuple[Network, ...]:
     return tuple(ip_network(entry.strip(), strict=False) for entry in entries)
 
 
+def trusts(peer: str | None, *, trusted: Sequence[Network]) -> bool:
+    """Whether who holds the connection is a trusted proxy, so that what its headers say is so."""
+    hop = _address(peer or "")
+    return hop is not None and any(hop in network for network in trusted)
+
+
 def client_ip(peer: str | None, forwarded_for: Sequence[str], *, trusted: Sequence[Network]) -> str:
     """Return the caller's address: the nearest hop that is not a trusted proxy.
 
