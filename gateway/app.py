@@ -45,6 +45,7 @@ from gateway.admin.loading import hear, layers_over
 from gateway.admin.people import Eraser, Receipt
 from gateway.admin.service import Admin, Explaining
 from gateway.admin.sqlite import SqliteDatabase
+from gateway.admin.tail import Tail
 from gateway.admin.takeovers import Place, TakeoverRows
 from gateway.admin.wiring import Parts, service
 from gateway.admitting import Admitting
@@ -82,8 +83,8 @@ from gateway.pacing import Pacing
 from gateway.people import People
 from gateway.personal_memory import PersonalMemory
 from gateway.presence import Presence
-from gateway.proxies import networks
 from gateway.probing import Probe
+from gateway.proxies import networks
 from gateway.replies import Commands
 from gateway.rescoping import rules, settle
 from gateway.responder import Responder
@@ -588,6 +589,7 @@ async def run(
             clock=now_ms,
             metrics=metrics,
         )
+        tail = Tail(inbox=queues, looking=queues.looking)
         acts = service(
             Parts(
                 database=storage.admin,
@@ -618,6 +620,7 @@ async def run(
                     ).model,
                     configuration=lambda: live.configuration,
                 ),
+                tail=tail,
                 ids=ids,
                 configuration=lambda: live.configuration,
                 clock=now_ms,
@@ -688,6 +691,7 @@ async def run(
                 tasks.create_task(learner.run(), name="learning"),
                 tasks.create_task(mover.run(), name="joined persons"),
                 tasks.create_task(eraser.run(look_s=BROKEN_OFF_S), name="erasures that broke off"),
+                tasks.create_task(tail.run(), name="tail"),
             ]
             counting = tasks.create_task(usage.meter.run(), name="usage")
             answering = tasks.create_task(lanes.run(), name="lanes")
@@ -700,6 +704,7 @@ async def run(
                 lasting.append(tasks.create_task(look_once(health), name="first look"))
                 await stop.wait()
                 health.stopping = True
+                tail.close()
                 lanes.drain()
                 await ended_within(answering, seconds=settings.server.stop_s)
                 delivery.drain()

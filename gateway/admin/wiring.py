@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 from config.loader import Configuration
 from gateway.admin.acts.takeover import TakeoverActs
+from gateway.admin.channel_health import HealthActs
 from gateway.admin.channels import ChannelActs
 from gateway.admin.consequences import Consequences
+from gateway.admin.conversations import ConversationActs
 from gateway.admin.database import Database
 from gateway.admin.entrance import Entrance
 from gateway.admin.keeping import SecretActs
@@ -17,7 +19,12 @@ from gateway.admin.loading import Layers
 from gateway.admin.operations import Handlers, Service
 from gateway.admin.people import Eraser
 from gateway.admin.planning import Planner
+from gateway.admin.replaying import ReplayActs
+from gateway.admin.service import Admin
 from gateway.admin.settings import SettingsActs
+from gateway.admin.tail import Tail
+from gateway.admin.tracing import TraceActs
+from gateway.admin.turns import TurnActs
 from gateway.health import Health
 from gateway.inbox.base import Inbox, Outbox
 from gateway.inbox.looking import Looking
@@ -49,6 +56,7 @@ class Parts:
     eraser: Eraser
     entrance: Entrance
     takeovers: TakeoverActs
+    tail: Tail
     ids: Ids
     configuration: Callable[[], Configuration]
     clock: Callable[[], int]
@@ -59,9 +67,30 @@ def service(parts: Parts) -> Service:
     bound: tuple[Handlers, ...] = (
         *parts.entrance.handlers(),
         *settings_acts(parts),
+        *seeing_acts(parts),
         parts.takeovers.handlers(),
     )
     return Service(*bound, audit=parts.entrance.audit)
+
+
+def seeing_acts(parts: Parts) -> tuple[Handlers, ...]:
+    """Return what is seen of channels, turns and conversations."""
+    looking, admin = parts.looking, Admin(memory=parts.memory, store=parts.store)
+    probe_s = parts.live.configuration.settings.queue.send_s
+    health = HealthActs(looking=looking, live=parts.live, metrics=parts.metrics, clock=parts.clock, probe_s=probe_s)
+    turns = TurnActs(looking=looking, persons=parts.store.persons, live=parts.live, clock=parts.clock)
+    traces = TraceActs(
+        admin=admin,
+        inbox=parts.inbox,
+        looking=looking,
+        store=parts.store,
+        database=parts.database,
+        configuration=parts.configuration,
+    )
+    replays = ReplayActs(admin=admin, inbox=parts.inbox, configuration=parts.configuration)
+    conversations = ConversationActs(browsing=parts.store.browsing, looking=looking)
+    acts = (health, turns, traces, replays, conversations, parts.tail)
+    return tuple(one.handlers() for one in acts)
 
 
 def settings_acts(parts: Parts) -> tuple[Handlers, ...]:
