@@ -9,8 +9,10 @@ import msgspec
 from gateway.admin.acts.turns import Channel, Cursor, Limit, Person, Room
 from gateway.admin.operations import Operation
 
-Conversation = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,19}$", description="A conversation's number, as text.")]
-Line = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,19}$", description="A line's number, as text.")]
+Conversation = Annotated[
+    str, msgspec.Meta(pattern=r"^[0-8]?[0-9]{1,18}$", description="A conversation's number, as text.")
+]
+Line = Annotated[str, msgspec.Meta(pattern=r"^[0-8]?[0-9]{1,18}$", description="A line's number, as text.")]
 
 
 class ConversationsAsked(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ import msgspec
 from gateway.admin.operations import Operation
 from memory.people import RequestKind
 
-Number = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,18}$", description="A number, as text.")]
+Number = Annotated[str, msgspec.Meta(pattern=r"^[0-8]?[0-9]{1,18}$", description="A number, as text.")]
 Limit = Annotated[int, msgspec.Meta(ge=1, le=200, description="Entries in one answer.")]
 Confirm = Annotated[bool, msgspec.Meta(description="Do it. Else only what it would do is told.")]
 
@@ -181,7 +181,7 @@ class EraseTold(msgspec.Struct, frozen=True, kw_only=True):
 
 class RequestsAsked(msgspec.Struct, frozen=True, kw_only=True):
     limit: Limit = 50
-    after: Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,18}-[0-9]{1,18}$")] | None = None
+    after: Annotated[str, msgspec.Meta(pattern=r"^[0-8]?[0-9]{1,18}-[0-8]?[0-9]{1,18}$")] | None = None
 
 
 class RequestsPage(msgspec.Struct, frozen=True, kw_only=True):

@@ -24,7 +24,8 @@ from memory.key import decode_part
 from memory.models import SmallModel
 from memory.summary import Summarising
 
-Id = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,19}$", description="A number, as text.")]
+Id = Annotated[str, msgspec.Meta(pattern=r"^[0-8]?[0-9]{1,18}$", description="A number, as text.")]
+Channel = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9-]{1,63}$", description="A channel's name.")]
 Limit = Annotated[int, msgspec.Meta(ge=1, le=200, description="Entries in one answer.")]
 Words = Annotated[str, msgspec.Meta(min_length=1, max_length=MOST_CHARS)]
 Note = Annotated[str, msgspec.Meta(max_length=SUMMARY_CHARS)]
@@ -34,7 +35,7 @@ class TakeoversAsked(msgspec.Struct, frozen=True, kw_only=True):
     """`state`: those that wait or are under way, those that have ended, or all."""
 
     state: Literal["live", "ended", "all"] = "live"
-    channel: str | None = None
+    channel: Channel | None = None
     after: Id | None = None
     limit: Limit = 50
 

@@ -10,12 +10,12 @@ import msgspec
 from gateway.admin.operations import Operation
 from gateway.inbox.base import EventState
 
-Turn = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,19}$", description="A turn's number, as text.")]
+Turn = Annotated[str, msgspec.Meta(pattern=r"^[0-8]?[0-9]{1,18}$", description="A turn's number, as text.")]
 Channel = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9-]{1,63}$", description="A channel's name.")]
 Rule = Annotated[
     str, msgspec.Meta(pattern=r"^[a-z_]{1,60}$", description="What decided: mention, not_addressed, bot, …")
 ]
-Person = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,19}$", description="A person's number, as text.")]
+Person = Annotated[str, msgspec.Meta(pattern=r"^[0-8]?[0-9]{1,18}$", description="A person's number, as text.")]
 Room = Annotated[str, msgspec.Meta(min_length=1, max_length=4000, description="A room, as its platform writes it.")]
 Ms = Annotated[int, msgspec.Meta(ge=0, le=1 << 52, description="Milliseconds since 1970, UTC.")]
 Limit = Annotated[int, msgspec.Meta(ge=1, le=200)]
