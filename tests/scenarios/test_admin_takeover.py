@@ -1,0 +1,322 @@
+"""Humans in the bot's stead, through the real process on local platforms: asked for, answering from a room of the staff's or
+through the admins' doors, and handing back; nobody's word is lost, whatever dies in between."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import aiohttp
+import pytest
+
+from gateway.human_notices import told
+from tests.emulators.slack.channels import Channel
+from tests.emulators.telegram.chats import Chat
+from tests.scenarios.platforms import Room, SlackSide, TelegramSide, World, asks, echo, shows, world
+from tests.scenarios.stage import Held
+from tests.scenarios.world import in_folder, rows
+
+BOTH = ("slack-http", "telegram-polling")
+SETTINGS = ", takeover: {desk: '%s', words: ['angry lawyer']%s}"
+
+
+class Desk(Protocol):
+    """The staff's room as a member of it sees it."""
+
+    async def until(self, text: str) -> str:
+        """Wait for a post that holds the text; return it whole."""
+        ...
+
+    async def answers(self, text: str, *, by: str = "Op 安", to: str) -> None:
+        """Answer the thread of the post that holds `to`."""
+        ...
+
+    def posts(self) -> list[str]: ...
+
+
+@dataclass
+class SlackDesk:
+    side: SlackSide
+    channel: Channel
+    staff: dict[str, Any]
+
+    def _ours(self) -> list[Any]:
+        return [one for one in self.channel.messages() if one.author is self.side.bot.user]
+
+    def posts(self) -> list[str]:
+        return [one.shown for one in self._ours()]
+
+    async def until(self, text: str) -> str:
+        await self.channel.wait_for(lambda _: any(text in post for post in self.posts()), 20)
+        return next(post for post in self.posts() if text in post)
+
+    async def answers(self, text: str, *, by: str = "Op 安", to: str) -> None:
+        await self.until(to)
+        post = next(one for one in self._ours() if to in one.shown)
+        await self.staff[by].says(self.channel, text, thread=post.thread_ts or post.ts)
+
+
+@dataclass
+class TelegramDesk:
+    side: TelegramSide
+    chat: Chat
+    staff: dict[str, Any]
+
+    def _ours(self) -> list[Any]:
+        return [one for one in self.chat.replies() if one.bot is self.side.bot]
+
+    def posts(self) -> list[str]:
+        return [one.text for one in self._ours()]
+
+    async def until(self, text: str) -> str:
+        await self.chat.until(lambda _: any(text in post for post in self.posts()), timeout_s=20)
+        return next(post for post in self.posts() if text in post)
+
+    async def answers(self, text: str, *, by: str = "Op 安", to: str) -> None:
+        await self.until(to)
+        post = next(one for one in self._ours() if to in one.text)
+        self.staff[by].says(self.chat, text, reply_to=post)
+
+
+@dataclass
+class Staffed:
+    """A world with staff, and the door of whoever owns the machine."""
+
+    world: World
+    desks: dict[str, Desk]
+    session: aiohttp.ClientSession
+
+    async def act(self, method: str, path: str, **values: Any) -> Any:
+        """Do something as whoever owns the machine; return what came of it."""
+        status, body = await self.tried(method, path, **values)
+        assert status < 300, (method, path, status, body)
+        return body
+
+    async def tried(self, method: str, path: str, **values: Any) -> tuple[int, Any]:
+        door = json.loads(await asyncio.to_thread((self.world.folder / "clew.db.door").read_text))
+        headers = {"Authorization": f"Bearer {door['token']}"}
+        sent = {"params": values} if method == "GET" else {"json": values}
+        async with self.session.request(method, f"{door['url']}/api/v1{path}", headers=headers, **sent) as response:
+            return response.status, json.loads(await response.text())
+
+    async def live(self) -> list[dict[str, Any]]:
+        return (await self.act("GET", "/takeovers"))["takeovers"]  # type: ignore[no-any-return]
+
+    async def until(self, wanted: Callable[[], Awaitable[bool]]) -> None:
+        """Wait for something that only the doors tell."""
+        async with asyncio.timeout(20):
+            while not await wanted():  # nothing outside of the gateway hears of its rows
+                await asyncio.sleep(0.05)
+
+
+@asynccontextmanager
+async def staffed(
+    folder: Path, *, more: str = "", ways: tuple[str, ...] = BOTH, storage: str | None = None
+) -> AsyncIterator[Staffed]:
+    desks: dict[str, Desk] = {}
+
+    def prepare(there: World) -> None:
+        text = there.config.read_text("utf-8")
+        for way in ways:
+            if way.startswith("slack"):
+                side = there.slack(way)
+                staff = {name: side.here.person(name) for name in ("Op 安", "Second")}
+                channel = side.here.channel("desk", members=[*staff.values(), side.bot])
+                desks[way] = SlackDesk(side, channel, staff)
+                text = text.replace(f"DESK-{way}", f"{way}/{channel.id}")
+            else:
+                told_by = there.telegram(way)
+                people = {name: there.tg.person(name) for name in ("Op 安", "Second")}
+                chat = there.tg.supergroup("desk", *people.values(), bots=(told_by.bot,))
+                desks[way] = TelegramDesk(told_by, chat, people)
+                text = text.replace(f"DESK-{way}", f"{way}/{chat.id}")
+        there.config.write_text(text, "utf-8")
+
+    own = {way: SETTINGS % (f"DESK-{way}", more) for way in ways}
+    async with (
+        world(
+            folder, ways=ways, more=own, prepare=prepare, body="queue: {poll_s: 0.2, lease_s: 1}\n", storage=storage
+        ) as there,
+        aiohttp.ClientSession() as session,
+    ):
+        yield Staffed(there, desks, session)
+
+
+def room_of(there: Staffed, way: str, kind: str, *people: str) -> Room:
+    side = there.world.sides[way]
+    return side.private(*people[:1] or ("Zoe",)) if kind == "private" else side.group("help", *(people or ("Zoe",)))
+
+
+@pytest.mark.parametrize("kind", ["private", "group"])
+@pytest.mark.parametrize("way", BOTH)
+async def test_staff_answer_from_a_room_of_theirs(way: str, kind: str, tmp_path: Path) -> None:
+    """Asked for by the person; the first who answers has it. What they write goes to the person by name, what the person writes
+    comes to the thread, and to no agent. Handed back, the agent knows what the human said and left it, and nothing of what
+    staff wrote among themselves."""
+    async with staffed(tmp_path, ways=(way,)) as there:
+        there.world.play(echo)
+        room, desk = room_of(there, way, kind), there.desks[way]
+        await asks(room, "where is 5512?")
+        await room.says("/human it is late")
+        await shows(room, told("asked", "en"))
+        post = await desk.until("asks for a human")
+        await desk.answers("Hello, this is about 订单 5512?", to="asks for a human")
+        await shows(
+            room,
+            told("begun", "en", name="Op 安"),
+            told("said", "en", name="Op 安", text="Hello, this is about 订单 5512?"),
+        )
+        await room.says("对, yes it is 😀", to_bot=False)
+        await desk.until("对, yes it is 😀")
+        await desk.answers("she sounds angry, colleagues", by="Second", to="asks for a human")
+        await desk.until(told("desk_other_has_it", "en", name="Op 安").split(":")[0])
+        await desk.answers("Refunded.", to="asks for a human")
+        await shows(room, told("said", "en", name="Op 安", text="Refunded."))
+        await desk.answers("!back order 5512 was refunded 已退款", to="asks for a human")
+        await shows(room, told("handed_back", "en", name="Op 安"))
+        await asks(room, "and the other one?")
+
+        assert "it is late" in post
+        assert 2 == len(there.world.model.prompts)
+        prompt = "\n".join(message["content"] for message in there.world.model.prompts[-1])
+        at = [
+            prompt.index(text)
+            for text in ("where is 5512?", "对, yes it is 😀", "Refunded.", "order 5512 was", "and the other")
+        ]
+        assert sorted(at) == at
+        assert "Written by Op 安, a human colleague" in prompt
+        assert "she sounds angry" not in prompt + "".join(room.replies())
+        assert [] == await there.live()
+
+
+@pytest.mark.parametrize("way", BOTH)
+async def test_nobodys_word_is_lost_when_the_gateway_dies(way: str, tmp_path: Path) -> None:
+    """Killed and started again, the human still has the conversation; what the person wrote meanwhile comes to them in order, and
+    what the human wrote arrives once."""
+    async with staffed(tmp_path, ways=(way,)) as there:
+        there.world.play(echo)
+        room, desk = room_of(there, way, "private"), there.desks[way]
+        await asks(room, "first")
+        await room.says("/human")
+        await desk.answers("one 一", to="asks for a human")
+        await shows(room, told("said", "en", name="Op 安", text="one 一"))
+        await there.world.gateway.kill()
+        await there.world.again()
+        for text in ("second", "third"):
+            await room.says(text)
+        await desk.until("third")
+        (taken,) = await there.live()
+        status, refused = await there.tried("POST", f"/takeovers/{taken['takeover']}/messages", text="from elsewhere")
+        read = await there.act("GET", f"/takeovers/{taken['takeover']}/messages")
+        await there.world.gateway.kill()
+        await there.world.again()
+        await desk.answers("two", to="asks for a human")
+        await shows(room, told("said", "en", name="Op 安", text="two"))
+
+        assert ("active", "Op 安", False) == (taken["state"], taken["operator"], taken["mine"])
+        assert (409, True) == (status, "Op 安 has this conversation" in refused["detail"])
+        said = [
+            ("person", "first"),
+            ("agent", "re: first"),
+            ("human", "one 一"),
+            ("person", "second"),
+            ("person", "third"),
+        ]
+        assert said == [(message["by"], message["text"]) for message in read["messages"]]
+        assert 1 == len(there.world.model.prompts)
+        told_by = [text for text in room.replies() if text.startswith("Op 安 (human)")]
+        assert [told("said", "en", name="Op 安", text=text) for text in ("one 一", "two")] == told_by
+
+
+async def test_what_runs_is_cut_short_and_says_so(tmp_path: Path) -> None:
+    """An operator who comes while the agent is talking silences it; what was shown so far stays, marked. The operator's words
+    come behind it."""
+    way = "slack-http"
+    async with staffed(tmp_path, ways=(way,)) as there:
+        held = Held()
+        there.world.play(held)
+        room = room_of(there, way, "private")
+        await room.says("tell me all")
+        await there.world.model.called.wait()
+        await room.until(lambda replies: any("First words" in reply for reply in replies))
+        turn = await newest_turn(there)
+        taken = await there.act("POST", "/takeovers", turn=turn)
+        again = await there.act("POST", "/takeovers", turn=turn)
+        said = await there.act("POST", f"/takeovers/{taken['takeover']}/messages", text="I am **here**", message="m1")
+        repeated = await there.act("POST", f"/takeovers/{taken['takeover']}/messages", text="I am here", message="m1")
+        mark = told("taken_over_mark", "en")
+        await room.until(lambda replies: 3 == len(replies))
+        held.go_on.set()
+        ended = await there.act("POST", f"/takeovers/{taken['takeover']}/end")
+        await shows(room, told("handed_back", "en", name="local"))
+
+        assert taken == again
+        assert said == repeated
+        assert ("ended", "handed_back") == (ended["state"], ended["how"])
+        assert [
+            f"First words\n\n{mark}",
+            told("begun", "en", name="local"),
+            told("said", "en", name="local", text="I am **here**"),
+            told("handed_back", "en", name="local"),
+        ] == room.replies()
+
+
+async def test_a_request_that_nobody_takes_comes_to_its_end(tmp_path: Path) -> None:
+    """By the words that a rule names; the agent answers meanwhile. The person is told when it is over, and so is who has waited
+    for an operator that went away; the bot answers again. All in the person's language, and once."""
+    way = "telegram-polling"
+    async with staffed(tmp_path, ways=(way,), more=", wait_s: 0.5, timeout_s: 0.5") as there:
+        there.world.play(echo)
+        room, desk = room_of(there, way, "private"), there.desks[way]
+        await room.says("我要找 Angry Lawyer 来")
+        await shows(room, f"re: 我要找 Angry Lawyer 来\n\n{told('asked', 'zh')}", told("not_taken", "zh", prefix=""))
+        await desk.until("is no longer waiting")
+        await room.says("/人工")
+        await room.until(lambda replies: told("asked", "zh") in replies)
+        await desk.answers("在的", to="with /human")
+        await shows(
+            room, told("said", "zh", name="Op 安", text="在的"), told("timed_out", "zh", name="Op 安", prefix="")
+        )
+        await asks(room, "还在吗")
+        ended = (await there.act("GET", "/takeovers", state="ended"))["takeovers"]
+
+        assert ["timed_out", "not_taken"] == [one["how"] for one in ended]
+        assert ["person", "words"] == [one["asked_by"] for one in ended]
+        assert 1 == room.replies().count(told("timed_out", "zh", name="Op 安", prefix=""))
+        assert 1 == room.replies().count(told("not_taken", "zh", prefix=""))
+
+
+async def test_the_bot_is_silent_where_that_is_set(tmp_path: Path) -> None:
+    """From the request on: what is written waits for the human, who finds all of it. Other conversations go on."""
+    way = "slack-http"
+    async with staffed(tmp_path, ways=(way,), more=", while_waiting: silent") as there:
+        there.world.play(echo)
+        room, other = room_of(there, way, "private"), room_of(there, way, "private", "Bob")
+        await room.says("get me an angry lawyer")
+        await shows(room, told("asked_silent", "en"))
+        await room.says("are you there?")
+        await there.desks[way].until("are you there?")
+        await asks(other, "and I?")
+        (asked,) = await there.live()
+        taken = await there.act("POST", "/takeovers", takeover=asked["takeover"])
+        read = await there.act("GET", f"/takeovers/{taken['takeover']}/messages")
+        turn = await newest_turn(there, saying="are you there?")
+
+        assert [told("asked_silent", "en")] == room.replies()[:1]
+        assert ["get me an angry lawyer", "are you there?"] == [one["text"] for one in read["messages"]]
+        assert ["and I?"] == [prompt[-1]["content"] for prompt in there.world.model.prompts]
+        state = rows(in_folder(tmp_path), "SELECT state, outcome FROM inbox_events WHERE id = ?", int(turn))
+        assert [("observed", "waiting_for_human")] == [(one, json.loads(outcome)["rule"]) for one, outcome in state]
+
+
+async def newest_turn(there: Staffed, *, saying: str | None = None) -> str:
+    """Return the number of the last message, or of the last that says this."""
+    like = f"%{saying}%" if saying else "%"
+    query = "SELECT id FROM inbox_events WHERE kind = 'message' AND CAST(body AS TEXT) LIKE ? ORDER BY id DESC LIMIT 1"
+    ((turn,),) = rows(in_folder(there.world.folder), query, like)
+    return str(turn)
