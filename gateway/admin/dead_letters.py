@@ -126,6 +126,7 @@ class DeadLetterActs:
         turns, more = await self._named(acting, asked)
         results = tuple([await self._one(acting, turn, asked) for turn in turns])
         done = sum(result.done is not None for result in results)
+        acting.channel = asked.channel  # not the first one's
         acting.note(act=asked.act, asked=len(turns), done=done, turns=" ".join(turns))
         return ManyDealt(results=results, more=more)
 
