@@ -25,6 +25,7 @@ from gateway.admin.settings import SettingsActs
 from gateway.admin.tail import Tail
 from gateway.admin.tracing import TraceActs
 from gateway.admin.turns import TurnActs
+from gateway.admin.usage import UsageActs
 from gateway.health import Health
 from gateway.inbox.base import Inbox, Outbox
 from gateway.inbox.looking import Looking
@@ -32,6 +33,7 @@ from gateway.intake import Intake
 from gateway.live import Live
 from gateway.metrics import Metrics
 from gateway.people import People
+from gateway.usage.reports import UsageReports
 from memory.derived import FullStore
 from memory.ids import Ids
 from memory.service import Memory
@@ -69,6 +71,7 @@ def service(parts: Parts) -> Service:
         *settings_acts(parts),
         *seeing_acts(parts),
         parts.takeovers.handlers(),
+        usage_acts(parts),
     )
     return Service(*bound, audit=parts.entrance.audit)
 
@@ -91,6 +94,16 @@ def seeing_acts(parts: Parts) -> tuple[Handlers, ...]:
     conversations = ConversationActs(browsing=parts.store.browsing, looking=looking)
     acts = (health, turns, traces, replays, conversations, parts.tail)
     return tuple(one.handlers() for one in acts)
+
+
+def usage_acts(parts: Parts) -> Handlers:
+    """Return what is told of what was spent."""
+    return UsageActs(
+        reports=UsageReports(parts.database),
+        configuration=parts.configuration,
+        persons=parts.store.persons,
+        clock=parts.clock,
+    ).handlers()
 
 
 def settings_acts(parts: Parts) -> tuple[Handlers, ...]:

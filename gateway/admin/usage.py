@@ -1,0 +1,336 @@
+"""Answers what was spent and who is near a quota, each within what the asker may see.
+
+Who sees some channels only is told of these; what persons and agents used up everywhere, who sees all. Persons are numbers; whose
+they are is told to who may know people.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from datetime import date, timedelta
+
+from config.channels.base import QuotaLimits
+from config.effective import places
+from config.loader import Configuration
+from gateway.admin.acts.usage import (
+    EXPORT,
+    QUOTAS,
+    SERIES,
+    SUMMARY,
+    TURN,
+    CountedLine,
+    ExportAsked,
+    QuotaLine,
+    QuotasAsked,
+    QuotasTold,
+    SeriesAsked,
+    SeriesLine,
+    SeriesTold,
+    SpentAsked,
+    SpentLine,
+    SpentTold,
+    TurnAsked,
+    TurnTold,
+)
+from gateway.admin.operations import Acting, FieldProblem, Handlers, Invalid, Missing, Stream
+from gateway.admin.seen import cursor, mark
+from gateway.usage.entries import MICRO, NOBODY
+from gateway.usage.quotas import Limit, limits_of
+from gateway.usage.reports import DIMENSIONS, By, Spent, UsageReports, Wanted
+from gateway.usage.rows import SUMS, Amounts, Subject
+from gateway.usage.windows import ends, starts, zone
+from memory.people import Persons
+
+MOST_DAYS = 400
+"""Days of a series: more can't be told apart, and would take long to read."""
+
+
+class UsageActs:
+    """Does the acts."""
+
+    def __init__(
+        self,
+        *,
+        reports: UsageReports,
+        configuration: Callable[[], Configuration],
+        persons: Persons,
+        clock: Callable[[], int],
+    ) -> None:
+        """`clock` gives milliseconds since 1970, UTC."""
+        self._reports = reports
+        self._configuration = configuration
+        self._persons = persons
+        self._clock = clock
+
+    def handlers(self) -> Handlers:
+        return {
+            SUMMARY: self.summary,
+            SERIES: self.series,
+            EXPORT: self.export,
+            TURN: self.turn,
+            QUOTAS: self.quotas,
+        }
+
+    async def summary(self, acting: Acting, asked: SpentAsked) -> SpentTold:
+        """Return the groups' sums, the dearest first, with the sum of all."""
+        wanted = self._wanted(acting, asked.since, asked.until, asked.channel)
+        (offset,) = mark(asked.after, 1) or (0,)
+        found = await self._reports.summary(wanted, asked.by, offset=offset, limit=asked.limit + 1)
+        named = acting.may("people", asked.channel)
+        lines = [await self._line(one, asked.by, named=named) for one in found[: asked.limit]]
+        return SpentTold(
+            currency=self._currency,
+            since=wanted.since,
+            until=wanted.until,
+            lines=tuple(lines),
+            total=_line("", None, None, await self._reports.total(wanted)),
+            next=cursor(offset + asked.limit) if len(found) > asked.limit else None,
+        )
+
+    async def series(self, acting: Acting, asked: SeriesAsked) -> SeriesTold:
+        """Return the figures of the groups that spent most, and of all others together."""
+        wanted = self._wanted(acting, asked.since, asked.until, asked.channel)
+        days = _days(wanted)
+        top = await self._reports.summary(wanted, asked.by, offset=0, limit=asked.top)
+        measured = {day: [0.0] * (len(top) + 1) for day in days}
+        places_of = {one.key: place for place, one in enumerate(top)}
+        for one in await self._reports.by_day(wanted, asked.by):
+            place = places_of.get(one.key[1:], len(top))
+            measured[str(one.key[0])][place] += _measure(one, asked.measure)
+        named = [_named(one, asked.by) for one in top]
+        lines = [
+            SeriesLine(key=key, channel=channel, values=tuple(measured[day][place] for day in days))
+            for place, (key, channel) in enumerate([*named, (None, None)])
+        ]
+        if not any(lines[-1].values):
+            lines.pop()
+        return SeriesTold(currency=self._currency, days=tuple(days), series=tuple(lines))
+
+    async def export(self, acting: Acting, asked: ExportAsked) -> Stream:
+        """Return everything by day as CSV. Persons' numbers are in it for who may know people."""
+        wanted = self._wanted(acting, asked.since, asked.until, asked.channel)
+        acting.note(since=wanted.since, until=wanted.until)
+        pieces = self._csv(wanted, persons=acting.may("people", asked.channel))
+        return Stream(pieces=pieces, media="text/csv", filename=f"usage-{wanted.since}-{wanted.until}.csv")
+
+    async def turn(self, acting: Acting, asked: TurnAsked) -> TurnTold:
+        """Return what a turn was counted as."""
+        noted = await self._reports.of_turn(int(asked.turn))
+        seen = acting.channels()
+        if not noted or (seen is not None and noted[0].channel not in seen):
+            raise Missing(f"nothing is counted of a turn {asked.turn!r}; it may be too old, or no model was asked")
+        acting.require(noted[0].channel)
+        priced = [one.money for one in noted if one.money is not None]
+        lines = tuple(
+            CountedLine(
+                purpose=one.purpose,
+                at_ms=one.at_ms,
+                agent=one.agent,
+                model=one.model,
+                failed=one.failed,
+                estimated=one.estimated,
+                prompt_tokens=one.prompt,
+                cached_tokens=one.cached,
+                completion_tokens=one.completion,
+                money=None if one.money is None else money_text(one.money),
+            )
+            for one in noted
+        )
+        return TurnTold(currency=self._currency, lines=lines, money=money_text(sum(priced)) if priced else None)
+
+    async def quotas(self, acting: Acting, asked: QuotasAsked) -> QuotasTold:
+        """Return who is near or over, the nearest first."""
+        now = self._clock()
+        lines = []
+        async for limit, used, soft in self._near(acting, asked, now):
+            share = used / limit.most
+            if share >= (soft if asked.least is None else asked.least):
+                lines.append(self._quota(limit, used, share, now))
+        lines.sort(key=lambda line: (-line.share, line.kind, line.name))
+        return QuotasTold(currency=self._currency, lines=tuple(lines[: asked.limit]))
+
+    async def _near(self, acting: Acting, asked: QuotasAsked, now: int) -> AsyncIterator[tuple[Limit, int, float]]:
+        at = starts(now, zone(self._configuration().settings.usage.time_zone))
+        seen = acting.channels()
+        if asked.channel is not None:
+            acting.require(asked.channel)
+            seen = frozenset({asked.channel})
+        for subject, limits, soft in limited(self._configuration(), seen):
+            for limit in limits_of(subject, limits):
+                share = soft if asked.least is None else asked.least
+                found = await self._reports.above(
+                    subject.kind,
+                    subject.channel,
+                    measure=limit.measure,
+                    span=limit.span,
+                    at=at,
+                    least=max(1, int(limit.most * share)),
+                    limit=asked.limit,
+                )
+                for who, used in found:
+                    own = self._own(limit, who) if subject.name in ("", who.name) else None
+                    if own is not None:
+                        yield own, _used(used, own), soft
+
+    def _own(self, limit: Limit, who: Subject) -> Limit | None:
+        """Return the limit as it is for this one; None: there is none. Rooms differ, and were found by the lowest of all."""
+        if who.kind != "room":
+            return limit._replace(subject=who)
+        quota = self._configuration().effective(who.channel, who.name).quota.room
+        return next((one for one in limits_of(who, quota) if one[1:3] == limit[1:3]), None)
+
+    def _quota(self, limit: Limit, used: int, share: float, now: int) -> QuotaLine:
+        money = limit.measure == "money"
+        over = ends(limit.span, now, zone(self._configuration().settings.usage.time_zone))
+        return QuotaLine(
+            kind=limit.subject.kind,
+            channel=limit.subject.channel or None,
+            name=limit.subject.name,
+            measure=limit.measure,
+            span=limit.span,
+            used=money_text(used) if money else str(used),
+            most=money_text(limit.most) if money else str(limit.most),
+            share=round(share, 4),
+            over=used >= limit.most,
+            ends=over.isoformat(),
+        )
+
+    async def _line(self, one: Spent, by: By, *, named: bool) -> SpentLine:
+        key, channel = _named(one, by)
+        name = None
+        if by == "person" and named and key:
+            person = await self._persons.find(int(key))
+            name = None if person is None else ", ".join(f"{one.kind} {one.account}" for one in person.identities)
+        return _line(key, channel, name, one)
+
+    async def _csv(self, wanted: Wanted, *, persons: bool) -> AsyncIterator[bytes]:
+        yield _written([(*DIMENSIONS, *SUMS[:-1], "money")])
+        person = DIMENSIONS.index("person")
+        async for page in self._reports.all(wanted):
+            rows = []
+            for row in page:
+                cells = [_cell(value) for value in row]
+                cells[person] = str(row[person]) if persons and row[person] != NOBODY else ""
+                rows.append((*cells[:-1], money_text(int(row[-1]))))
+            yield _written(rows)
+
+    def _wanted(self, acting: Acting, since: str | None, until: str | None, channel: str | None) -> Wanted:
+        channels = acting.channels()
+        if channel is not None:
+            acting.require(channel)
+            channels = frozenset({channel})
+        today = starts(self._clock(), zone(self._configuration().settings.usage.time_zone)).day
+        last = _day("until", until or today)
+        first = _day("since", since or f"{last.isoformat()[:7]}-01")
+        if not timedelta(0) <= last - first < timedelta(days=MOST_DAYS):
+            problem = f"is not within {MOST_DAYS} days before {last.isoformat()!r}"
+            raise _invalid("since", first.isoformat(), problem, "give a day before `until`, and not long before")
+        return Wanted(first.isoformat(), last.isoformat(), channels)
+
+    @property
+    def _currency(self) -> str:
+        return self._configuration().settings.prices.currency
+
+
+def limited(configuration: Configuration, seen: frozenset[str] | None) -> Iterator[tuple[Subject, QuotaLimits, float]]:
+    """Yield what has a quota: the subject (name "": whoever there is of that kind), its limits and the soft share. `seen`: the
+    channels asked about; None: all, and with them agents and persons, which are nobody's alone. Pure."""
+    settings = configuration.settings
+    found = [
+        (place[0], configuration.effective(*place).quota)
+        for place in places(settings)
+        if seen is None or place[0] in seen
+    ]
+    for name in dict.fromkeys(name for name, _ in found):
+        quota = configuration.effective(name).quota
+        yield Subject("channel", "", name), quota.channel, quota.soft
+        rooms = [one.room for channel, one in found if channel == name]
+        yield Subject("room", name, ""), least(rooms), quota.soft
+    if seen is None:
+        soft = settings.defaults.quota.soft
+        yield Subject("person", "", ""), least([quota.person for _, quota in found]), soft
+        for name, agent in settings.agents.items():
+            yield Subject("agent", "", name), agent.quota, soft
+
+
+def least(limits: Sequence[QuotaLimits]) -> QuotaLimits:
+    """Return the lowest figure that any of these sets, each on its own. Pure."""
+    lowest: dict[str, dict[str, float]] = {}
+    for one in limits:
+        for measure, spans in one.model_dump(exclude_none=True).items():
+            for span, most in spans.items():
+                into = lowest.setdefault(measure, {})
+                into[span] = min(most, into.get(span, most))
+    return QuotaLimits.model_validate(lowest)
+
+
+def money_text(millionths: int) -> str:
+    """Return an amount as text: 650 gives 0.000650. Pure."""
+    return f"{millionths // MICRO}.{millionths % MICRO:06}"
+
+
+def _line(key: str, channel: str | None, name: str | None, one: Spent) -> SpentLine:
+    priced = one.calls > one.unpriced
+    return SpentLine(
+        key=key,
+        channel=channel,
+        name=name,
+        messages=one.messages,
+        calls=one.calls,
+        failed=one.failed,
+        estimated=one.estimated,
+        unpriced=one.unpriced,
+        prompt_tokens=one.prompt,
+        cached_tokens=one.cached,
+        completion_tokens=one.completion,
+        money=money_text(one.money) if priced or not one.calls else None,
+    )
+
+
+def _named(one: Spent, by: By) -> tuple[str, str | None]:
+    """Return a group's key as text, and a room's channel."""
+    if by == "room":
+        return str(one.key[1]), str(one.key[0])
+    return ("" if by == "person" and one.key[0] == NOBODY else str(one.key[0])), None
+
+
+def _measure(one: Spent, measure: str) -> float:
+    if measure == "money":
+        return one.money / MICRO
+    return float(one.messages if measure == "messages" else one.prompt + one.completion)
+
+
+def _used(used: Amounts, limit: Limit) -> int:
+    return int(getattr(used, limit.measure))
+
+
+def _days(wanted: Wanted) -> list[str]:
+    first, last = date.fromisoformat(wanted.since), date.fromisoformat(wanted.until)
+    return [(first + timedelta(days=number)).isoformat() for number in range((last - first).days + 1)]
+
+
+def _day(field: str, text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise _invalid(field, text, "is no day", "write it as 2026-11-30") from None
+
+
+def _invalid(field: str, value: str, problem: str, remedy: str) -> Invalid:
+    told = FieldProblem(path=field, value=value, problem=problem, remedy=remedy)
+    return Invalid(f"{field}: {value!r} {problem}; {remedy}", problems=(told,))
+
+
+def _cell(value: object) -> str:
+    """Return a value as a cell that no spreadsheet takes for a formula: a room's id is whatever its platform says."""
+    text = str(value)
+    formula = isinstance(value, str) and text[:1] in ("=", "+", "-", "@", "\t", "\r") and not text[1:].isdigit()
+    return f"'{text}" if formula else text
+
+
+def _written(rows: Sequence[Sequence[object]]) -> bytes:
+    into = io.StringIO()
+    csv.writer(into, lineterminator="\n").writerows(rows)
+    return into.getvalue().encode()
