@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from gateway.admin.acts import access, audit, channels, credentials, settings, takeover, vault
+from gateway.admin.acts import (
+    access,
+    audit,
+    channels,
+    conversations,
+    credentials,
+    health,
+    settings,
+    takeover,
+    turns,
+    vault,
+)
 from gateway.admin.operations import Operation
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -13,5 +24,8 @@ OPERATIONS: tuple[Operation, ...] = (
     *vault.OPERATIONS,
     *channels.OPERATIONS,
     *takeover.OPERATIONS,
+    *health.OPERATIONS,
+    *turns.OPERATIONS,
+    *conversations.OPERATIONS,
 )
 """One line for each module of `gateway/admin/acts`."""
