@@ -1,0 +1,102 @@
+"""Every page of the console that links lead to, over a real gateway: in both languages, by every role, on desktop and phone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from urllib.parse import urldefrag, urljoin, urlsplit
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser
+
+from tests.admin_browsing import Window
+from tests.browsing import chromium
+from tests.scenarios.admin_day import ORDER, Day, day
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(400)]
+
+MOST_PAGES = 80
+NOT_PAGES = re.compile(r"^/admin/(static/|.*(export|download|events)\b)")
+ID = re.compile(r"\d{3,}|%[0-9A-F]{2}.*$")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    async with chromium() as browser:
+        yield browser
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def morning(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Day]:
+    async with day(tmp_path_factory.mktemp("day")) as played:
+        yield played
+
+
+def shape(path: str) -> str:
+    """Return what pages have in common that differ by ids only: one of them is looked at."""
+    parts = urlsplit(path)
+    return ID.sub("N", parts.path) + "?" + "&".join(sorted(pair.partition("=")[0] for pair in parts.query.split("&")))
+
+
+async def walk(reader: Window, *, start: str = "/admin") -> AsyncIterator[str]:
+    """Open every page that links lead to from `start`, one of each shape."""
+    waiting, seen = [start], {shape(start)}
+    while waiting:
+        path = waiting.pop(0)
+        response = await reader.open(path)
+        assert response.status == 200, (path, response.status, await reader.page.locator("main").inner_text())
+        yield path
+        hrefs = await reader.page.locator("a[href]").evaluate_all(
+            "nodes => nodes.map(node => node.getAttribute('href'))"
+        )
+        for href in hrefs:
+            found = urldefrag(urljoin(path, href)).url
+            if found.startswith("/admin") and not NOT_PAGES.match(found) and shape(found) not in seen:
+                seen.add(shape(found))
+                waiting.append(found)
+    assert len(seen) < MOST_PAGES
+
+
+async def test_all_pages_can_be_read_and_pressed_by_everybody(browser: Browser, morning: Day) -> None:
+    """WCAG by axe, on a desktop, in light colours, in English."""
+    paths, wrong = [], []
+    async with morning.reader(browser, checked=True) as reader:
+        async for path in walk(reader):
+            paths.append(path)
+            await reader.shoot(f"en{path.replace('/', '-').replace('?', '-')[:80]}")
+            wrong += await reader.violations() + [f"{path}: {small}" for small in await reader.too_small()]
+            wrong += [f"{path}: {wide} px too wide"] if (wide := await reader.too_wide()) else []
+
+    assert [] == wrong
+    assert {"/admin", "/admin/help"} <= set(paths)
+
+
+async def test_all_pages_can_be_read_on_a_phone_in_the_dark_in_chinese(browser: Browser, morning: Day) -> None:
+    wrong = []
+    async with morning.reader(browser, language="zh", theme="dark", phone=True, checked=True) as reader:
+        async for path in walk(reader):
+            await reader.shoot(f"zh{path.replace('/', '-').replace('?', '-')[:80]}")
+            wrong += await reader.violations() + [f"{path}: {small}" for small in await reader.too_small()]
+            wrong += [f"{path}: {wide} px too wide"] if (wide := await reader.too_wide()) else []
+            title = await reader.page.title()
+            wrong += [] if re.search(r"[\u4e00-\u9fff]", title) else [f"{path}: no Chinese title: {title}"]
+
+    assert [] == wrong
+
+
+async def test_a_viewer_sees_every_page_that_is_offered_and_no_word_that_was_said(
+    browser: Browser, morning: Day
+) -> None:
+    async with morning.reader(browser, "Vera") as reader:
+        async for path in walk(reader):
+            shown = await reader.page.content()
+            assert [] == [word for word in (ORDER, "Quiet Lane", "cambiar", "换尺码", "third time") if word in shown], (
+                path
+            )
+
+
+async def test_an_operator_of_one_channel_is_led_nowhere_in_vain(browser: Browser, morning: Day) -> None:
+    """No link is shown that ends at a closed door."""
+    async with morning.reader(browser, "Olga") as reader:
+        assert 1 < len([path async for path in walk(reader)])
