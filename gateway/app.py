@@ -67,6 +67,7 @@ from gateway.human_lane import HumanLane, places_answered
 from gateway.human_turns import HumanTurns
 from gateway.humans import Humans
 from gateway.inbox.base import Event, Inbox, Outbox
+from gateway.inbox.dead import DeadLetters
 from gateway.inbox.erasable import Erasable
 from gateway.inbox.looking import Looking
 from gateway.inbox.sqlite import SqliteInbox
@@ -132,6 +133,11 @@ class Queues(Inbox, Outbox, Erasable, Protocol):
     @property
     def looking(self) -> Looking:
         """What an admin sees of them."""
+        ...
+
+    @property
+    def letters(self) -> DeadLetters:
+        """What in them waits for an admin."""
         ...
 
 
@@ -372,6 +378,10 @@ async def run(
         memory = Memory(store, tokenizers=tokenizers, due=lambda: learner.wake(), meaning=meaning)
 
         mover = Mover(store.links, look_s=MOVED_S)
+
+        def accounts_changed() -> None:
+            people.forget()
+            mover.wake()
 
         def look_up_anew() -> None:
             live.configuration = rooms.applied(live.configuration)
@@ -621,6 +631,10 @@ async def run(
                     configuration=lambda: live.configuration,
                 ),
                 tail=tail,
+                letters=queues.letters,
+                personal=personal,
+                current=rooms.current,
+                accounts_changed=accounts_changed,
                 ids=ids,
                 configuration=lambda: live.configuration,
                 clock=now_ms,

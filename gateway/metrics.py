@@ -162,6 +162,12 @@ class Metrics:
         self._audit_failures = self._counter(
             "clew_audit_write_failures", "Acts of admins whose audit entry could not be written."
         )
+        self._letters = self._counter(
+            "clew_dead_letters_dealt",
+            "Dead letters and unknown sends that admins dealt with: send, answer (again), by_hand or discard.",
+            "channel",
+            "done",
+        )
         self._spans = self._counter(
             "clew_spans", "Trace spans: exported, failed (refused or not taken) or dropped (too many).", "outcome"
         )
@@ -262,6 +268,10 @@ class Metrics:
     def audit_failed(self) -> None:
         """Count an act whose audit entry could not be written."""
         self._audit_failures.inc()
+
+    def letter_dealt(self, channel: str, done: str) -> None:
+        """Count a dead letter that an admin dealt with, by how."""
+        self._letters.labels(channel, done).inc()
 
     def spans_ended(self, outcome: Literal["exported", "failed", "dropped"], count: int) -> None:
         """Count trace spans by what became of them. From any thread."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from adapters.base import Address
 from config.loader import Configuration
 from gateway.admin.acts.takeover import TakeoverActs
 from gateway.admin.channel_health import HealthActs
@@ -13,8 +14,10 @@ from gateway.admin.channels import ChannelActs
 from gateway.admin.consequences import Consequences
 from gateway.admin.conversations import ConversationActs
 from gateway.admin.database import Database
+from gateway.admin.dead_letters import DeadLetterActs
 from gateway.admin.entrance import Entrance
 from gateway.admin.keeping import SecretActs
+from gateway.admin.knowing import PeopleActs
 from gateway.admin.loading import Layers
 from gateway.admin.operations import Handlers, Service
 from gateway.admin.people import Eraser
@@ -28,11 +31,13 @@ from gateway.admin.turns import TurnActs
 from gateway.admin.usage import UsageActs
 from gateway.health import Health
 from gateway.inbox.base import Inbox, Outbox
+from gateway.inbox.dead import DeadLetters
 from gateway.inbox.looking import Looking
 from gateway.intake import Intake
 from gateway.live import Live
 from gateway.metrics import Metrics
 from gateway.people import People
+from gateway.personal_memory import PersonalMemory
 from gateway.usage.reports import UsageReports
 from memory.derived import FullStore
 from memory.ids import Ids
@@ -41,7 +46,8 @@ from memory.service import Memory
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """The running gateway, as acts see it. `clock` gives milliseconds since 1970."""
+    """The running gateway, as acts see it. `current` says where an address is now, `accounts_changed` is told when accounts are
+    others' than before, `clock` gives milliseconds since 1970."""
 
     database: Database
     layers: Layers
@@ -59,6 +65,10 @@ class Parts:
     entrance: Entrance
     takeovers: TakeoverActs
     tail: Tail
+    letters: DeadLetters
+    personal: PersonalMemory
+    current: Callable[[Address], Address]
+    accounts_changed: Callable[[], None]
     ids: Ids
     configuration: Callable[[], Configuration]
     clock: Callable[[], int]
@@ -71,6 +81,7 @@ def service(parts: Parts) -> Service:
         *settings_acts(parts),
         *seeing_acts(parts),
         parts.takeovers.handlers(),
+        *people_acts(parts),
         usage_acts(parts),
     )
     return Service(*bound, audit=parts.entrance.audit)
@@ -130,3 +141,25 @@ def settings_acts(parts: Parts) -> tuple[Handlers, ...]:
         clock=parts.clock,
     )
     return settings.handlers(), secrets.handlers(), channels.handlers()
+
+
+def people_acts(parts: Parts) -> tuple[Handlers, ...]:
+    """Return what is done about persons, and about what was given up."""
+    people = PeopleActs(
+        store=parts.store,
+        personal=parts.personal,
+        eraser=parts.eraser,
+        configuration=parts.configuration,
+        changed=parts.accounts_changed,
+        ids=parts.ids,
+        clock=parts.clock,
+    )
+    letters = DeadLetterActs(
+        letters=parts.letters,
+        configuration=parts.configuration,
+        current=parts.current,
+        ids=parts.ids,
+        clock=parts.clock,
+        dealt=parts.metrics.letter_dealt,
+    )
+    return people.handlers(), letters.handlers()
