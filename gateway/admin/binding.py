@@ -12,6 +12,7 @@ from msgspec import inspect
 
 from gateway.admin.operations import FieldProblem, Invalid, Operation
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _AT = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")
 
 
@@ -82,9 +83,29 @@ def request_of(
         if strict:
             for name in path:
                 told[name] = msgspec.convert(told[name], _annotation(operation, name), strict=False)
-        return msgspec.convert(told, operation.request, strict=strict)
+        request: msgspec.Struct = msgspec.convert(told, operation.request, strict=strict)
     except msgspec.ValidationError as exc:
         raise _invalid(str(exc), told) from exc
+    for name, value in msgspec.structs.asdict(request).items():
+        if (problem := _unfit(value)) is not None:
+            raise _at(name, repr(value)[:60], *problem)
+    return request
+
+
+def _unfit(value: object) -> tuple[str, str] | None:
+    """Return what no database takes of a value, and the remedy; None: nothing."""
+    match value:
+        case int() if abs(value) >= 2**63:
+            return "holds a number of more than 64 bits", "write a smaller one"
+        case str() if "\0" in value or _SURROGATE.search(value):
+            return "holds NUL or half a character", "take it out"
+        case dict():
+            return next(filter(None, map(_unfit, (*value, *value.values()))), None)
+        case list() | tuple():
+            return next(filter(None, map(_unfit, value)), None)
+        case msgspec.Struct():
+            return _unfit(msgspec.structs.asdict(value))
+    return None
 
 
 @cache
