@@ -9,6 +9,8 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping
 
+import msgspec
+
 from config.editing import references
 from config.exporting import exported
 from config.forms import Field, form_of, kinds, sections
@@ -147,6 +149,8 @@ class SettingsActs:
 
     async def change(self, acting: Acting, asked: ChangeAsked) -> ChangeTold:
         """Change settings, or try it."""
+        for channel in dict.fromkeys(channels_touched(_path(edit.path) for edit in asked.changes)):
+            acting.require(channel)  # also of what would stay as it is: else a guess would tell another's setting
         plan = await self._planner.edited(asked.changes, expected=asked.expected, admit=admitting(acting))
         return await self.carry_out(acting, plan, reason=asked.reason, dry_run=asked.dry_run)
 
@@ -158,8 +162,11 @@ class SettingsActs:
         return await self.carry_out(acting, plan, reason=asked.reason, dry_run=asked.dry_run)
 
     async def carry_out(self, acting: Acting, plan: Plan, *, reason: str, dry_run: bool) -> ChangeTold:
-        """Carry a plan out that was admitted, if it is meant. Raises `Disagrees`, `Invalid`."""
+        """Carry a plan out that was admitted, if it is meant; where it changes nothing there is no new revision. Raises
+        `Disagrees`, `Invalid`."""
         told = await self._consequences.of(plan, dry_run=dry_run)
+        if not plan.touched and not plan.secrets:
+            return msgspec.structs.replace(told, number=plan.expected)  # nothing to keep
         acting.note(dry_run=int(dry_run), revision=told.number, settings=len(plan.touched), paths=_paths(plan.touched))
         if dry_run:
             return told

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import aiohttp
@@ -124,11 +125,12 @@ async def stage(
     script: Script = echo,
     server: str = "",
     module: str | None = None,
+    environ: Mapping[str, str] = MappingProxyType({}),
 ) -> AsyncIterator[Stage]:
     """Run a gateway by the settings `body`, in which `MODEL` stands for the model server's address; by the `module`'s own
-    process, if one is named."""
+    process, if one is named; with more in its environment."""
     async with model_server(script) as model, aiohttp.ClientSession() as session:
         config = write_config(folder, body.replace("MODEL", model.url), storage=storage, server=server)
         command = (module, str(config)) if module else ()
-        async with gateway(config, command=command) as running:
+        async with gateway(config, command=command, **environ) as running:
             yield Stage(folder, model, running, session, storage)
