@@ -58,13 +58,17 @@ def parser() -> argparse.ArgumentParser:
     people = verb("people", "persons: list, show, export or erase PERSON", as_json=True)
     people.add_argument("act", choices=("list", "show", "export", "erase"))
     people.add_argument("person", nargs="?", metavar="PERSON", help="a number, or an account: KIND:TENANT:ACCOUNT")
-    admin = verb("admin", "what an admin can do: PART.VERB FIELD=VALUE …; without one, the list of them", as_json=True)
+    told = "what an admin can do: PART.VERB FIELD=VALUE …; without one, the list of them; first-owner NAME makes the first user"
+    admin = verb("admin", told, as_json=True)
     admin.add_argument("operation", nargs="?", metavar="PART.VERB")
     admin.add_argument(
         "fields", nargs="*", metavar="FIELD=VALUE", help="VALUE, @FILE for a file's text, - for what comes in"
     )
     admin.add_argument(
         "--url", help="a running gateway, with its API token in CLEW_TOKEN (default: the one on this machine)"
+    )
+    admin.add_argument(
+        "--reset", action="store_true", help="with first-owner: another password for one who has lost it"
     )
     db = verb("db", "the database: status, migrate, backup FILE", as_json=True)
     db.add_argument("act", choices=("status", "migrate", "backup"))
@@ -155,6 +159,10 @@ def _admin(args: argparse.Namespace) -> int:
     from gateway.app import sqlite_path
 
     async def run() -> int:
+        if args.operation == "first-owner":
+            from gateway.admin.first_owner import first_owner
+
+            return await first_owner(_load(args), args)
         needs_door = args.operation is not None and not (args.url or os.environ.get("CLEW_URL"))
         door = await open_door(sqlite_path(_load(args).settings.storage)) if needs_door else None
         return await admin(args, door=door, environ=os.environ)

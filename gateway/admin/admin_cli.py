@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 import aiohttp
+import msgspec
 
 from gateway.admin.binding import fields, in_query, is_list, path_fields, request_of
 from gateway.admin.operations import FieldProblem, Invalid, Operation
@@ -66,6 +67,28 @@ async def admin(
             return await _print(response, as_json=args.json)
     except (aiohttp.ClientError, TimeoutError, OSError) as fault:
         return _say(f"{url}: {type(fault).__name__}: {fault}", FAILED)
+
+
+class CannotCall(Exception):
+    """An act was not done; says why."""
+
+
+class NobodyThere(CannotCall):
+    """No gateway answers at this URL."""
+
+
+async def call(operation: Operation, request: msgspec.Struct, *, url: str, token: str) -> Any:
+    """Carry an operation out at the gateway of this URL, and return its result. Raises `CannotCall`, `NobodyThere`."""
+    told = msgspec.to_builtins(request)
+    values = {name: value for name, value in told.items() if value is not None}
+    try:
+        async with _called(operation, values, url=url, token=token) as response:
+            body = await response.read()
+    except (aiohttp.ClientError, TimeoutError, OSError) as fault:
+        raise NobodyThere(f"{url}: {type(fault).__name__}: {fault}") from fault
+    if response.status >= 400:
+        raise CannotCall(_problem(body))
+    return msgspec.json.decode(body or b"{}", type=operation.result)
 
 
 def usage(operation: Operation) -> str:
