@@ -12,6 +12,7 @@ from gateway.admin.acts import (
     settings,
     takeover,
     turns,
+    usage,
     vault,
 )
 from gateway.admin.operations import Operation
@@ -27,5 +28,6 @@ OPERATIONS: tuple[Operation, ...] = (
     *health.OPERATIONS,
     *turns.OPERATIONS,
     *conversations.OPERATIONS,
+    *usage.OPERATIONS,
 )
 """One line for each module of `gateway/admin/acts`."""
