@@ -8,10 +8,11 @@ from string import Formatter
 
 import pytest
 
+from gateway.admin.console import parts, sign_in_words
 from gateway.admin.console.part import Part, words_of
-from gateway.admin.console.parts import PARTS
 from gateway.admin.console.words import language_of, translator
 
+PARTS = (*parts.PARTS, Part(name="sign_in", words=sign_in_words.WORDS))
 CONSOLE = Path(__file__).parents[2] / "gateway" / "admin" / "console"
 SOURCES = {
     path: path.read_text("utf-8")
