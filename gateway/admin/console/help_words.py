@@ -44,6 +44,14 @@ WORDS: Catalogue = {
     "help.right.erase": {"en": "Export and erase a person's data", "zh": "导出和删除某人的数据"},
     "help.right.audit": {"en": "Read the audit log", "zh": "查看审计日志"},
     "help.right.access": {"en": "Make users, give roles, make tokens", "zh": "管理用户、角色和令牌"},
+    "help.doors": {"en": "Other doors", "zh": "其他入口"},
+    "help.doors.told": {
+        "en": "Whatever can be done here, a program can do by the API with a token, and whoever runs the gateway on its command "
+        "line: the same acts, the same rights, the same audit log.",
+        "zh": "这里能做的一切，程序可以凭令牌通过 API 来做，网关的运维人员也可以在命令行里做：操作、权限和审计日志都相同。",
+    },
+    "help.doors.api": {"en": "The API's description", "zh": "API 说明"},
+    "help.doors.cli": {"en": "The command line", "zh": "命令行"},
     "help.words": {"en": "Words", "zh": "词汇"},
     "help.word.channel": {"en": "Channel", "zh": "渠道"},
     "help.word.channel.told": {
