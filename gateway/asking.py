@@ -12,6 +12,8 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 
+import msgspec
+
 from config.channels.base import RoomSettings
 from gateway.agent import HAND_OVER, Caller, Delta, Done, Retry, ToolUse
 from gateway.errors import AgentBroken, AgentFault, AgentTimeout, AgentUnavailable, ContextTooLong
@@ -72,6 +74,7 @@ class Lent:
 
     made: MadeAgent
     policy: Policy
+    may_hand_over: bool = False
 
 
 @dataclass(slots=True)
@@ -134,7 +137,7 @@ class Asking:
                 reports_lookups=made.agent.reports_lookups,
                 summarised=room.memory.summary.enabled and model_name(room, agent, self._live.agents()) is not None,
             )
-            yield Lent(made=made, policy=policy)
+            yield Lent(made=made, policy=policy, may_hand_over=room.takeover.agent_may_ask)
 
     async def ask(self, turn: Running, head: Route, draft: Draft, *, lent: Lent, caller: Caller) -> bool:
         """Fill the draft. False: the turn was interrupted and begins again. One that was stopped, or whose message is gone,
@@ -214,7 +217,8 @@ class Asking:
         ids, name = [event.id for event in turn.events], lent.policy.agent
         loop = asyncio.get_running_loop()
         deadline = loop.time() + lent.made.settings.timeout_s
-        stream = lent.made.agent.answer(draft.prepared.context, caller=caller, deadline=deadline)
+        context = msgspec.structs.replace(draft.prepared.context, may_hand_over=lent.may_hand_over)
+        stream = lent.made.agent.answer(context, caller=caller, deadline=deadline)
         async with aclosing(stream) as events:
             async for event in events:
                 match event:

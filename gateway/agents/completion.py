@@ -9,10 +9,19 @@ from typing import Any
 
 import msgspec
 
-from gateway.agent import Done, Usage
+from gateway.agent import HAND_OVER, Done, Usage
 from gateway.agents.refusal import stream_refusal
 from gateway.agents.sse import MAX_EVENT_BYTES, EventDecoder
 from gateway.errors import AgentBroken
+
+
+class _Function(msgspec.Struct, frozen=True, gc=False):
+    name: str | None = None
+    arguments: str | None = None  # JSON, piece by piece
+
+
+class _ToolCall(msgspec.Struct, frozen=True, gc=False):
+    function: _Function | None = None
 
 
 class _Part(msgspec.Struct, frozen=True, gc=False):
@@ -20,6 +29,7 @@ class _Part(msgspec.Struct, frozen=True, gc=False):
     refusal: str | None = None  # the model's own words when it declines: an answer like any other
     reasoning_content: str | None = None  # DeepSeek, Qwen, older vLLM
     reasoning: str | None = None  # OpenRouter, Ollama, newer vLLM
+    tool_calls: list[_ToolCall] | None = None
 
 
 class _Choice(msgspec.Struct, frozen=True, gc=False):
@@ -27,6 +37,10 @@ class _Choice(msgspec.Struct, frozen=True, gc=False):
     delta: _Part | None = None
     message: _Part | None = None
     finish_reason: str | None = None
+
+
+class _Reason(msgspec.Struct, frozen=True):
+    reason: str = ""
 
 
 class _Cached(msgspec.Struct, frozen=True, gc=False):
@@ -47,6 +61,9 @@ class _Chunk(msgspec.Struct, frozen=True):
     message: Any = None  # only of an error that stands alone: {"object": "error", "message": …}
 
 
+MOST_REASON = 1_000
+"""Characters of a reason that are kept."""
+
 _decoder = msgspec.json.Decoder(_Chunk)
 
 
@@ -64,6 +81,9 @@ class Completion:
         self._thoughts: list[str] = []
         self._thought_at: float | None = None
         self._spoke_at: float | None = None
+        self._tool = ""  # of the call that is being read
+        self._arguments: list[str] = []  # of the call that hands over
+        self._hands_over = False
 
     def feed(self, block: bytes, *, now: float) -> str:
         """Return the new text of `block`, "" if there is none. `now` is monotonic, in seconds.
@@ -93,6 +113,17 @@ class Completion:
         thinking = "".join(self._thoughts) or None
         return text, Done(finish=self._finish, usage=self._usage, thinking=thinking, thinking_s=thinking_s)
 
+    @property
+    def hand_over(self) -> str | None:
+        """Why the model asks for a human, "" where it does not say; None: it does not ask."""
+        if not self._hands_over:
+            return None
+        try:
+            asked = msgspec.json.decode("".join(self._arguments), type=_Reason)
+        except msgspec.DecodeError:
+            return ""
+        return " ".join(asked.reason.split())[:MOST_REASON]
+
     def _text(self, events: list[bytes], *, now: float) -> str:
         pieces: list[str] = []
         for event in events:
@@ -120,6 +151,8 @@ class Completion:
                 pieces.append(text)
                 if self._spoke_at is None:
                     self._spoke_at = now
+            for call in part.tool_calls or ():
+                self._called(call.function)
             if thought := part.reasoning_content or part.reasoning:
                 self._thoughts.append(thought)
                 if self._thought_at is None:
@@ -127,6 +160,16 @@ class Completion:
         if choice.finish_reason:
             self._finish = choice.finish_reason
             self.finished = True
+
+    def _called(self, function: _Function | None) -> None:
+        """Take in a piece of a call: the first of each has the name. Of tools that nobody offered nothing is made."""
+        if function is None:
+            return
+        if function.name:
+            self._tool = function.name
+            self._hands_over = self._hands_over or self._tool == HAND_OVER
+        if self._tool == HAND_OVER and function.arguments and len(self._arguments) < MOST_REASON:
+            self._arguments.append(function.arguments)
 
 
 def _usage(tokens: _Tokens) -> Usage | None:

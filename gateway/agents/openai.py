@@ -20,12 +20,12 @@ from urllib.parse import urlsplit
 import aiohttp
 
 from config.settings import AgentSettings
-from gateway.agent import AgentEvent, Caller, Delta, Done, Retry
+from gateway.agent import HAND_OVER, AgentEvent, Caller, Delta, Done, Retry, ToolUse
 from gateway.agents.completion import Completion
 from gateway.agents.refusal import refusal, retry_after_s, words
 from gateway.agents.request import OFFICIAL_URL, body, first_dialect, other_dialect
 from gateway.errors import AgentBroken, AgentFault, AgentRefused, AgentTimeout, AgentUnavailable, ContextTooLong
-from memory.base import Context
+from memory.base import Context, Step
 
 if TYPE_CHECKING:
     import httpx2
@@ -128,7 +128,7 @@ class OpenAIAgent:
         else:
             await response.aclose()  # the list itself may be long
 
-    async def _one_try(self, context: Context, *, deadline: float) -> AsyncGenerator[Delta | Done, None]:
+    async def _one_try(self, context: Context, *, deadline: float) -> AsyncGenerator[Delta | ToolUse | Done, None]:
         response = await self._post(context, deadline=deadline)
         reading = Completion(self._service)
         try:
@@ -141,6 +141,8 @@ class OpenAIAgent:
         text, done = reading.close(now=time.monotonic())
         if text:
             yield Delta(text)
+        if context.may_hand_over and reading.hand_over is not None:
+            yield ToolUse(Step(name=HAND_OVER, detail=reading.hand_over))
         yield done
 
     async def _post(self, context: Context, *, deadline: float) -> httpx2.Response:

@@ -8,21 +8,46 @@ from urllib.parse import urlsplit
 import msgspec
 
 from config.settings import AgentSettings
+from gateway.agent import HAND_OVER
 from memory.base import Context
 
 OFFICIAL_URL = "https://api.openai.com/v1"
 _OFFICIAL_HOSTS = (".openai.com", ".openai.azure.com")
 
 
+HAND_OVER_TOOL = {
+    "type": "function",
+    "function": {
+        "name": HAND_OVER,
+        "description": (
+            "Ask for a human colleague to take this conversation over: when the person asks for a human, or needs something that "
+            "you can't do or may not decide. Say in a sentence to the person what happens next. 请求人工同事接手这个对话。"
+        ),
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "reason": {
+                    "type": "string",
+                    "description": "For the colleague: what the person needs, in one sentence.",
+                }
+            },
+            "required": ["reason"],
+            "additionalProperties": False,
+        },
+    },
+}
+
+
 class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     """What services disagree about. `cap` names the field that limits the answer; None: the settings' own
     `parameters` hold one. Newer models of OpenAI know only `max_completion_tokens`, most other services only
-    `max_tokens`; some refuse `stream_options`, a prompt's own `temperature`, or a `response_format`."""
+    `max_tokens`; some refuse `stream_options`, a prompt's own `temperature`, a `response_format`, or `tools`."""
 
     cap: Literal["max_completion_tokens", "max_tokens"] | None
     usage: bool = True
     temperature: bool = True
     schema: bool = True
+    tools: bool = True
     swapped: bool = False
 
 
@@ -45,6 +70,8 @@ def other_dialect(dialect: Dialect, said: str) -> Dialect | None:
         return msgspec.structs.replace(dialect, temperature=False)
     if dialect.schema and ("response_format" in said or "json_schema" in said):
         return msgspec.structs.replace(dialect, schema=False)
+    if dialect.tools and "tool" in said:
+        return msgspec.structs.replace(dialect, tools=False)
     if dialect.cap is not None and not dialect.swapped and dialect.cap in said:
         other: Literal["max_completion_tokens", "max_tokens"]
         other = "max_tokens" if dialect.cap == "max_completion_tokens" else "max_completion_tokens"
@@ -69,4 +96,6 @@ def body(context: Context, settings: AgentSettings, dialect: Dialect) -> bytes:
     if context.schema is not None and dialect.schema:
         named = {"name": "answer", "strict": True, "schema": context.schema}
         request["response_format"] = {"type": "json_schema", "json_schema": named}
+    if context.may_hand_over and dialect.tools:
+        request["tools"] = [HAND_OVER_TOOL]
     return msgspec.json.encode(request | settings.parameters)

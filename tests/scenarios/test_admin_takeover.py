@@ -19,7 +19,7 @@ from tests.emulators.slack.channels import Channel
 from tests.emulators.telegram.chats import Chat
 from tests.scenarios.platforms import Room, SlackSide, TelegramSide, World, asks, echo, shows, world
 from tests.scenarios.stage import Held
-from tests.scenarios.world import in_folder, rows
+from tests.scenarios.world import HandOver, Refusal, in_folder, rows
 
 BOTH = ("slack-http", "telegram-polling")
 SETTINGS = ", takeover: {desk: '%s', words: ['angry lawyer']%s}"
@@ -312,6 +312,50 @@ async def test_the_bot_is_silent_where_that_is_set(tmp_path: Path) -> None:
         assert ["and I?"] == [prompt[-1]["content"] for prompt in there.world.model.prompts]
         state = rows(in_folder(tmp_path), "SELECT state, outcome FROM inbox_events WHERE id = ?", int(turn))
         assert [("observed", "waiting_for_human")] == [(one, json.loads(outcome)["rule"]) for one, outcome in state]
+
+
+async def test_an_agent_may_ask_for_a_human(tmp_path: Path) -> None:
+    """By a tool, where the room lets it: the person is told, the staff learn its reason, and it goes on until one comes. What it
+    asks for again is asked for already."""
+    way = "telegram-polling"
+    async with staffed(tmp_path, ways=(way,), more=", agent_may_ask: true") as there:
+        there.world.play(lambda prompt: HandOver("wants 退款 of 5512"))
+        room, desk = room_of(there, way, "private"), there.desks[way]
+        await room.says("money back!")
+        hands_over = told("agent_hands_over", "en")
+        await shows(room, f"{hands_over}\n\n{told('asked', 'en')}")
+        post = await desk.until("the agent wants help")
+        await room.says("and now?")
+        await shows(room, hands_over)
+        await desk.answers("!back", to="the agent wants help")
+        await shows(room, told("dismissed", "en"))
+
+        assert "wants 退款 of 5512" in post
+        assert "money back!" in post
+
+
+async def test_failures_in_a_row_ask_for_a_human(tmp_path: Path) -> None:
+    """The second one does; an answer in between begins the count anew. Angry messages in a row do, too."""
+    way = "slack-http"
+    more = ", after_failures: 2, after_complaints: 2"
+    async with staffed(tmp_path, ways=(way,), more=more) as there:
+        room = room_of(there, way, "private")
+        failed = "The service that answers here refused this request. An administrator has to look at it."
+        for script, text in ((lambda _: Refusal(401), failed), (lambda _: "fine", "fine"), (lambda _: Refusal(401), failed)):
+            there.world.play(script)
+            seen = len(room.replies())
+            await room.says("1")
+            await room.until(lambda replies, seen=seen: len(replies) > seen)  # type: ignore[misc]
+            assert text == room.replies()[-1]
+        await room.says("2")
+        await shows(room, f"{failed}\n\n{told('asked', 'en')}")
+        there.world.play(echo)
+        angry = room_of(there, way, "private", "Bob")
+        await asks(angry, "this is useless")
+        await angry.says("你们太差了!!!")
+        await shows(angry, f"re: 你们太差了!!!\n\n{told('asked', 'zh')}")
+
+        assert ["complaints", "failures"] == [one["asked_by"] for one in await there.live()]
 
 
 async def newest_turn(there: Staffed, *, saying: str | None = None) -> str:

@@ -42,7 +42,15 @@ class Refusal:
     code: str = ""
 
 
-Answer = str | Refusal | AsyncIterator[str]
+@dataclass(frozen=True)
+class HandOver:
+    """A call of the tool by which an agent asks for a human, behind some text or none."""
+
+    reason: str
+    text: str = ""
+
+
+Answer = str | Refusal | HandOver | AsyncIterator[str]
 Script = Callable[[Prompt], "Answer | Awaitable[Answer]"]
 
 
@@ -82,8 +90,11 @@ class ModelServer:
             return web.json_response({"error": error}, status=answer.status)
         response = web.StreamResponse(headers={"content-type": "text/event-stream"})
         await response.prepare(request)
-        async for piece in _pieces(answer):
+        async for piece in _pieces(answer.text if isinstance(answer, HandOver) else answer):
             await response.write(_chunk({"content": piece}, None))
+        if isinstance(answer, HandOver):
+            function = {"name": "hand_over", "arguments": json.dumps({"reason": answer.reason})}
+            await response.write(_chunk({"tool_calls": [{"index": 0, "function": function}]}, None))
         await response.write(_chunk({}, "stop"))
         if self.usage is not None:
             tokens = {"prompt_tokens": self.usage[0], "completion_tokens": self.usage[1]}
@@ -115,7 +126,7 @@ async def _pieces(answer: str | AsyncIterator[str]) -> AsyncIterator[str]:
             yield piece
 
 
-def _chunk(delta: dict[str, str], finish: str | None) -> bytes:
+def _chunk(delta: dict[str, Any], finish: str | None) -> bytes:
     body = {
         "id": "c",
         "object": "chat.completion.chunk",
