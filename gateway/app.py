@@ -578,7 +578,11 @@ async def run(
             probe=lambda: probe.problem,
         )
         retention = Retention(
-            inbox=queues, store=store, metrics=metrics, settings=lambda: live.configuration.settings.retention
+            inbox=queues,
+            store=store,
+            metrics=metrics,
+            settings=lambda: live.configuration.settings.retention,
+            expire_acts=lambda before_ms: entrance.audit.expire(before_ms),
         )
         eraser = Eraser(
             store=store,

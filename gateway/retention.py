@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from config.settings import RetentionSettings
 from gateway.errors import StoreBusy
@@ -24,9 +24,17 @@ class Retention:
     """Cleans up at the start and then every `every_s`. Messages stay: their retention is unlimited."""
 
     def __init__(
-        self, *, inbox: Inbox, store: Store, metrics: Metrics, settings: Callable[[], RetentionSettings]
+        self,
+        *,
+        inbox: Inbox,
+        store: Store,
+        metrics: Metrics,
+        settings: Callable[[], RetentionSettings],
+        expire_acts: Callable[[int], Awaitable[int]] | None = None,
     ) -> None:
-        """`settings` gives those of the moment."""
+        """`settings` gives those of the moment; `expire_acts` deletes entries of the audit log from before a moment (milliseconds
+        since 1970), and returns how many."""
+        self._expire_acts = expire_acts
         self._inbox = inbox
         self._store = store
         self._metrics = metrics
@@ -70,6 +78,8 @@ class Retention:
             deleted["queue"] += rows
         while rows := await self._store.purge_ledgers(before_ms=ledger_ms, limit=BATCH):
             deleted["ledger"] += rows
+        if settings.audit_days is not None and self._expire_acts is not None:
+            deleted["audit"] = await self._expire_acts(now_ms - int(settings.audit_days * DAY_MS))
         await self._store.wipe()
         for kind, count in deleted.items():
             self._metrics.deleted(kind, count)

@@ -135,3 +135,22 @@ async def test_an_absent_store_puts_it_off(house: House, caplog: pytest.LogCaptu
     await asyncio.gather(running, return_exceptions=True)
 
     assert "clew_retention_deleted_total" in house.metrics.render().decode()
+
+
+async def test_the_audit_log_is_kept_as_long_as_the_settings_say(house: House) -> None:
+    """For ever unless they name a number of days; what went is counted."""
+    asked: list[int] = []
+    settings = [RetentionSettings()]
+
+    async def expire(before_ms: int) -> int:
+        asked.append(before_ms)
+        return 3
+
+    retention = Retention(
+        inbox=house.inbox, store=house.store, metrics=house.metrics, settings=lambda: settings[-1], expire_acts=expire
+    )
+    assert {"queue": 0, "ledger": 0} == await retention.clean(now_ms=NOW)
+    settings.append(RetentionSettings(audit_days=30))
+
+    assert {"queue": 0, "ledger": 0, "audit": 3} == await retention.clean(now_ms=NOW)
+    assert [NOW - 30 * DAY_MS] == asked
