@@ -86,7 +86,7 @@ async def test_a_room_gets_another_agent_and_a_smaller_window(world: Stage, admi
     elsewhere = await admins.local("GET", "/channels/hook/settings")
     values = {one["path"]: (one["value"], one["origin"]) for one in shown["settings"]}
 
-    assert took < 2
+    assert took < 5  # two seconds on a machine that does nothing else
     assert tried == done | {"dry_run": True}
     assert [
         (f'channels.hook.rooms."{ROOM}".agent', None, '"second"'),
