@@ -17,6 +17,7 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from adapters.base import Intake, TurnView
@@ -32,6 +33,19 @@ logger = logging.getLogger(__name__)
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
+_wire = logging.getLogger(f"{__name__}.wire")
+
+
+def _readable(record: logging.LogRecord) -> bool:
+    """Whether a line of the HTTP library is for the log: what strangers send that is no request is no error of ours."""
+    exc = record.exc_info[1] if record.exc_info else None
+    if isinstance(exc, HttpProcessingError):
+        logger.debug("request can't be read", extra={"reason": type(exc).__name__})
+        return False
+    return True
+
+
+_wire.addFilter(_readable)
 _LARGEST_BODY = 16 * 1024 * 1024  # the bound of every channel's own, smaller limit
 _REFUSED_BODY_S = 1.0  # a refused body is read away this long, so that its sender hears the refusal and not a reset
 _AWAY_S = 2.0
@@ -108,6 +122,7 @@ class HttpServer:
             app,
             access_log=None,  # it would write turn tokens into the log
             handle_signals=False,
+            logger=_wire,
             keepalive_timeout=self._settings.keepalive_s,
             lingering_time=_REFUSED_BODY_S,
             shutdown_timeout=self._settings.stop_s,

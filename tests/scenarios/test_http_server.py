@@ -280,6 +280,21 @@ async def test_a_caller_that_leaves_in_the_middle_of_its_body_is_no_failure(
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
+@pytest.mark.parametrize(
+    "sent", [b"\x16\x03\x01 no HTTP at all\r\n\r\n", b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: +5\r\n\r\n"]
+)
+async def test_what_is_no_request_wakes_nobody(caplog: pytest.LogCaptureFixture, sent: bytes) -> None:
+    """Strangers probe every port: a 400, and no line in the log above DEBUG."""
+    async with serving(FakeIntake(), {}) as url:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rsplit(":", 1)[1]))
+        writer.write(sent)
+        status = await reader.readline()
+        writer.close()
+
+    assert b"400" in status
+    assert not [record for record in caplog.records if record.levelno >= logging.INFO]
+
+
 async def test_a_body_that_can_not_be_decoded_is_a_400(client: aiohttp.ClientSession) -> None:
     """Where a channel takes encoded bodies at all."""
     async with serving(FakeIntake(), {"shop": Echo()}) as url:
