@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from gateway.admin.console import help, shell, start
+from gateway.admin.console import help, shell, start, usage
 from gateway.admin.console.part import Part
 
 PARTS: tuple[Part, ...] = (
     shell.PART,
     start.PART,
+    usage.PART,
     help.PART,
 )
