@@ -8,7 +8,9 @@ from gateway.admin.acts import (
     channels,
     conversations,
     credentials,
+    dead_letters,
     health,
+    people,
     settings,
     takeover,
     turns,
@@ -28,6 +30,8 @@ OPERATIONS: tuple[Operation, ...] = (
     *health.OPERATIONS,
     *turns.OPERATIONS,
     *conversations.OPERATIONS,
+    *people.OPERATIONS,
+    *dead_letters.OPERATIONS,
     *usage.OPERATIONS,
 )
 """One line for each module of `gateway/admin/acts`."""
