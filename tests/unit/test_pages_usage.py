@@ -159,8 +159,8 @@ async def test_who_is_near_a_quota_stands_out() -> None:
     unpriced = line("", None, unpriced=3, estimated=2)
     words = told(await page(Spent(quotas=(over, quota), total=unpriced)))
 
-    assert "person 7 messages a day 9 of 9 used up 2026-12-01 00:00" in words
-    assert "money a month 0.90 of 1.00 EUR nearly" in words
+    assert "person 7 messages a day 9 of 9 used up 2026-11-30 16:00 UTC" in words
+    assert "money a month 0.9000 EUR of 1.00 EUR nearly" in words
     assert "3 calls are not in the sums of money" in words
     assert "Of 2 calls the tokens were not reported" in words
 

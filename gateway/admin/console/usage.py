@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from urllib.parse import urlencode
 
@@ -36,6 +36,17 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     share: float
 
 
+class Quota(msgspec.Struct, frozen=True, kw_only=True):
+    """A quota that is near its end or over it."""
+
+    whose: str
+    of: str
+    used: str
+    share: float
+    over: bool
+    ends_ms: int
+
+
 async def spent(visit: Visit) -> web.StreamResponse:
     """Show the figures that the query asks for; those of this month, where it asks for none that make sense."""
     asked, problem = _asked(visit), None
@@ -66,7 +77,7 @@ async def spent(visit: Visit) -> web.StreamResponse:
         drawing=drawing,
         unit=unit,
         measure=measure,
-        quotas=quotas.lines,
+        quotas=[_quota(visit, one, told.currency) for one in quotas.lines],
         file=f"/admin/usage/export?{urlencode(_without_none({**days, 'channel': asked.channel}))}",
     )
 
@@ -148,6 +159,19 @@ def _line(visit: Visit, one: acts.SpentLine, told: acts.SpentTold, asked: acts.S
         spent=one,
         money=_money(visit, one.money, told.currency),
         share=float(part / whole) if whole else 0.0,
+    )
+
+
+def _quota(visit: Visit, one: acts.QuotaLine, currency: str) -> Quota:
+    money = one.measure == "money"
+    used, most = (_money(visit, text, currency) if money else f"{int(text):,}" for text in (one.used, one.most))
+    return Quota(
+        whose=visit.t(f"usage.kind.{one.kind}", name=one.name, channel=one.channel or ""),
+        of=visit.t(f"usage.span.{one.span}", measure=visit.t(f"usage.measure.{one.measure}")),
+        used=visit.t("usage.quota.used.of", used=used, most=most),
+        share=one.share,
+        over=one.over,
+        ends_ms=round(datetime.fromisoformat(one.ends).timestamp() * 1000),
     )
 
 
