@@ -2,9 +2,9 @@
 "use strict";
 
 const language = document.documentElement.lang;
-const full = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "medium" });
-const short = new Intl.DateTimeFormat(language, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
-const long = new Intl.DateTimeFormat(language, { year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
+const full = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
+const short = new Intl.DateTimeFormat(language, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+const long = new Intl.DateTimeFormat(language, { year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 
 function showTimes(root) {
   for (const time of root.querySelectorAll("time[datetime]:not([title])")) {
