@@ -23,6 +23,7 @@ from gateway.amending import DELETED
 from gateway.errors import StoreBusy
 from gateway.inbox.base import Event, Inbox
 from gateway.inbox.looking import Looking, Wanted
+from gateway.waits import happens
 
 logger = logging.getLogger(__name__)
 
@@ -31,9 +32,6 @@ NEWEST = 200
 KNOWN = 2_000
 """Events whose state is remembered."""
 READERS = 50
-LASTS_S = 600.0
-BEAT_S = 15.0
-"""Seconds of silence after which a reader gets a sign of life."""
 _OPEN = frozenset({"accepted", "running", "replied"})
 
 
@@ -76,12 +74,18 @@ class _Reader:
 class Tail:
     """Follows the queues for its readers. `run` lives as long as the gateway; `close` sends all readers away."""
 
-    def __init__(self, *, inbox: Inbox, looking: Looking, look_s: float = 1.0) -> None:
+    def __init__(
+        self, *, inbox: Inbox, looking: Looking, look_s: float = 1.0, beat_s: float = 15.0, lasts_s: float = 600.0
+    ) -> None:
+        """A look every `look_s` seconds at most; a reader gets a sign of life after `beat_s` of silence, and is sent away after
+        `lasts_s`."""
         self._inbox = inbox
         self._looking = looking
         self._look_s = look_s
+        self._beat_s = beat_s
+        self._lasts_s = lasts_s
         self._readers: list[_Reader] = []
-        self._wanted = asyncio.Event()
+        self._wanted, self._begun = asyncio.Event(), asyncio.Event()
         self._states: OrderedDict[int, str] = OrderedDict()
         self._closed = False
 
@@ -103,19 +107,21 @@ class Tail:
     def close(self) -> None:
         """Send all readers away, for good."""
         self._closed = True
+        self._begun.set()
         for reader in self._readers:
             reader.rung.set()
 
     async def _pieces(self, reader: _Reader) -> AsyncGenerator[bytes, None]:
         loop = asyncio.get_running_loop()
-        ends = loop.time() + LASTS_S
+        ends = loop.time() + self._lasts_s
         self._readers.append(reader)
         self._wanted.set()
         try:
+            await happens(self._begun, within_s=self._beat_s)  # what comes from now on is told
             yield b": follows\n\n"
             while not self._closed and loop.time() < ends:
                 try:
-                    async with asyncio.timeout_at(min(loop.time() + BEAT_S, ends)):
+                    async with asyncio.timeout_at(min(loop.time() + self._beat_s, ends)):
                         await reader.rung.wait()
                 except TimeoutError:
                     yield b": still here\n\n"
@@ -134,25 +140,24 @@ class Tail:
         seen = 0
         while True:
             if not self._readers:
-                self._states.clear()
+                self._begun.clear()
                 self._wanted.clear()
                 await self._wanted.wait()
-                seen = await self._begun(seen)
             try:
+                if not self._begun.is_set():
+                    await self._begin()
                 seen = await self._inbox.changed(seen)
                 await self._look()
             except StoreBusy:
                 logger.warning("the tail waits for the queue", exc_info=True)
             await asyncio.sleep(self._look_s)  # not oftener, however busy the queues are
 
-    async def _begun(self, seen: int) -> int:
+    async def _begin(self) -> None:
         """Note what there is already, which is no news."""
-        try:
-            for event in (await self._newest())[::-1]:
-                self._remember(event)
-        except StoreBusy:
-            logger.warning("the tail begins without what there is", exc_info=True)
-        return seen
+        self._states.clear()
+        for event in reversed(await self._newest()):
+            self._remember(event)
+        self._begun.set()
 
     async def _newest(self) -> Sequence[Event]:
         return (await self._looking.events(Wanted(), before_id=None, limit=NEWEST)).events

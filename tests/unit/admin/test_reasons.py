@@ -1,0 +1,174 @@
+"""Why a message ended as it did, in words: for every rule that the code has, in both languages."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from adapters.base import MessageEvent, Sender
+from config.loader import Configuration, load
+from gateway.admin.reason_words import ADMITTED, ENDED, WHOLE, Reason
+from gateway.admin.reasons import decided, setting_told
+from gateway.inbox.base import Event, EventState, Outcome
+from gateway.notices import NOTICES
+from gateway.routing import Route, encode, route
+
+SETTINGS = """\
+agents: {default: {kind: openai, timeout_s: 7}, other: {}}
+defaults: {bots: answer}
+channels:
+  web:
+    kind: webhook
+    secrets: ["whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="]
+    limits: {per_minute: 3}
+    rooms: {r1: {trigger: [mention], threads: {t1: {quota: {person: {messages: {day: 5}}}}}}}
+"""
+
+
+@pytest.fixture(scope="module")
+def configuration(tmp_path_factory: pytest.TempPathFactory) -> Configuration:
+    file: Path = tmp_path_factory.mktemp("settings") / "my.yaml"
+    file.write_text(SETTINGS, "utf-8")
+    return load(file, {})
+
+
+def routed(configuration: Configuration, *, rule: str = "mention", **fields: Any) -> Route:
+    message = MessageEvent(
+        **({"channel": "web", "room": "r1", "thread": "t1", "chat_type": "group"} | fields),
+        sender=Sender(user="U1", tenant="T", account="U1"),
+        dedupe_ids=("m",),
+        message_id="m1",
+        text="hello",
+    )
+    return route(message, configuration=configuration, chosen_agent=None, rule=rule)
+
+
+def event(route: Route | None, state: EventState, **outcome: Any) -> Event:
+    ended = Outcome(state=state, **outcome) if state not in ("accepted", "running", "replied") else None
+    return Event(
+        id=1,
+        turn_id=1,
+        lane="lane",
+        channel="web",
+        kind="message",
+        speaker="U1",
+        body=b"" if route is None else encode(route),
+        token="",
+        fingerprint=None,
+        state=state,
+        outcome=ended,
+        attempts=1,
+        accepted_ms=1,
+    )
+
+
+class TestSentences:
+    def test_every_code_of_a_notice_has_a_reason(self) -> None:
+        """Whatever a person is told why there is no answer, an admin is told too."""
+        codes = {code for code in NOTICES if code.startswith(("agent_", "context_"))} - {
+            "agent_set", "agent_is", "agent_unknown", "agent_fixed",
+        }  # fmt: skip
+        codes |= {
+            "too_long",
+            "rate_limited",
+            "gave_up",
+            "undeliverable",
+            "unreadable",
+            "not_applied",
+            "stopped",
+            "channel_removed",
+        }
+        assert codes <= ENDED.keys()
+
+    def test_every_rule_in_the_code_has_a_reason(self) -> None:
+        """What admission and the lanes decide by, as their own words list it."""
+        told = Path("gateway/admission.py").read_text("utf-8")
+        rules = set(re.findall(r'Verdict\("(?:ignore|observe|apply|answer)", "(\w+)"\)', told))
+        rules |= set(re.findall(r'"(mention|reply|command|prefix|thread|always|private)"', told))
+        code = "".join(path.read_text("utf-8") for path in Path("gateway").rglob("*.py"))
+        rules |= set(re.findall(r'Outcome\(state="\w+", rule="(\w+)"', code))
+        assert rules - {"rate_limited"} <= ENDED.keys() | ADMITTED.keys()
+
+    @pytest.mark.parametrize("reason", [*ENDED.values(), *ADMITTED.values(), *WHOLE.values()])
+    def test_both_languages(self, reason: Reason) -> None:
+        """Neither stands in for the other, and both name the same things."""
+        assert re.search("[\u4e00-\u9fff]", reason.zh)
+        assert not re.search("[\u4e00-\u9fff]", reason.en)
+        assert set(re.findall(r"{\w+}", reason.en)) == set(re.findall(r"{\w+}", reason.zh))
+
+    @pytest.mark.parametrize(
+        ("state", "outcome", "en", "setting"),
+        [
+            ("answered", {}, "It was answered because it mentions the bot.", "trigger"),
+            ("accepted", {}, "It waits for its turn to be answered, because it mentions the bot.", "trigger"),
+            ("running", {}, "It is being answered now, because it mentions the bot.", "trigger"),
+            ("replied", {},
+             "It is answered, and the answer is on its way; it was let in because it mentions the bot.", "trigger"),
+            ("ignored", {"rule": "bot"},
+             "It was written by a program, or by the bot itself; programs are not answered here.", "bots"),
+            ("failed", {"code": "agent_timeout"},
+             "The agent default did not finish its answer in the time that it has.", "agent:timeout_s"),
+            ("failed", {"code": "quota_person_money_month"},
+             "The quota of money per month was used up for its sender.", "quota.person.money.month"),
+            ("failed", {"code": "quota_agent_tokens_day"},
+             "The quota of tokens per day was used up for the agent default.", "agent:quota.tokens.day"),
+            ("answered", {"rule": "by_hand"}, "It was given up, and an admin answered it by hand.", None),
+            ("ignored", {"rule": "from_tomorrow"}, "It ended by the rule from_tomorrow.", None),
+        ],
+    )  # fmt: skip
+    def test_the_sentence_of_an_end(
+        self, configuration: Configuration, state: EventState, outcome: dict[str, str], en: str, setting: str | None
+    ) -> None:
+        """What ended it counts before what let it in; a rule without words is named."""
+        way = routed(configuration)
+        found = decided(event(way, state, **outcome), way)
+        assert (en, setting) == (found.en, found.setting)
+        assert "{" not in found.zh
+
+    def test_what_was_erased_or_cannot_be_read(self) -> None:
+        """There is still a sentence."""
+        erased = decided(event(None, "answered"), None)
+        assert "erased" in erased.en
+        ended = decided(event(None, "ignored", rule="person_erased"), None)
+        assert ENDED["person_erased"].en == ended.en
+        unreadable = event(None, "dead", code="unreadable")
+        assert ENDED["unreadable"].en == decided(msgspec.structs.replace(unreadable, body=b"?"), None).en
+
+
+class TestSettings:
+    def told(self, configuration: Configuration, setting: str, **fields: Any) -> tuple[str, str | None, str, str]:
+        way = routed(configuration, **fields)
+        told = setting_told(setting, event(way, "ignored", rule="r"), way, then=configuration, now=configuration)
+        assert told.then == told.now
+        return told.path, told.now, told.origin, told.at
+
+    def test_where_each_layer_says_it(self, configuration: Configuration) -> None:
+        """The path is where the value stands; where nothing says it, where one would."""
+        place = "channels.web.rooms.r1.threads.t1"
+        path, now, origin, at = self.told(configuration, "trigger")
+        assert ("channels.web.rooms.r1.trigger", '["mention"]', f"{place}.trigger") == (path, now, at)
+        assert origin.endswith("my.yaml:8 (room)")
+        assert "channels.web.limits.per_minute" == self.told(configuration, "limits.per_minute")[0]
+        assert ("defaults.bots", '"answer"') == self.told(configuration, "bots")[:2]
+        assert f"{place}.quota.person.messages.day" == self.told(configuration, "quota.person.messages.day")[0]
+        assert (f"{place}.bot_depth", "built-in") == self.told(configuration, "bot_depth")[::2]
+        private = self.told(configuration, "bot_depth", thread=None, room="D1", chat_type="private")
+        assert "channels.web.bot_depth" == private[0]
+
+    def test_of_an_agent_and_of_the_gateway(self, configuration: Configuration) -> None:
+        """What is no place's."""
+        assert ("agents.default.timeout_s", "7.0") == self.told(configuration, "agent:timeout_s")[:2]
+        assert "queue.attempts" == self.told(configuration, "root:queue.attempts")[0]
+
+    def test_what_is_not_known_any_more(self, configuration: Configuration) -> None:
+        """Settings of then that are gone, a channel that is not configured now."""
+        way = routed(configuration)
+        stored = event(way, "ignored", rule="bot")
+        assert None is setting_told("bots", stored, way, then=None, now=configuration).then
+        removed = msgspec.structs.replace(stored, channel="gone")
+        told = setting_told("bots", removed, way, then=configuration, now=configuration)
+        assert (None, None, "") == (told.then, told.now, told.origin)
