@@ -117,6 +117,11 @@ class Live:
             return None
         return 0.0 if channel.running else channel.back_s
 
+    async def tried(self, name: str) -> None:
+        """Wait until the channel's first start has succeeded or failed; of one that is not configured there is none."""
+        if (channel := self._channels.get(name)) is not None:
+            await channel.tried()
+
     def channels(self) -> dict[str, str | None]:
         """Return every configured channel's name and why it does not run (None: it runs)."""
         return {name: channel.failure for name, channel in self._channels.items()}
@@ -162,7 +167,7 @@ class Live:
     def _made(self, name: str, settings: AgentSettings) -> _RunningAgent:
         """Return the agent as it runs, or a new one if its settings changed."""
         old = self._agents.get(name)
-        if old is not None and old.made.settings == settings:
+        if old is not None and _asked_alike(old.made.settings, settings):
             return old
         if old is not None:
             logger.info("agent replaced", extra={"agent": name})
@@ -220,6 +225,11 @@ def _replaced(old: Mapping[str, T], new: Mapping[str, T], same: Callable[[T, T],
     found |= {name: "added" for name in new if name not in old}
     found |= {name: "restarted" for name in new if name in old and not same(old[name], new[name])}
     return found
+
+
+def _asked_alike(one: AgentSettings, other: AgentSettings) -> bool:
+    """Whether both make the same agent; its quota is looked up anew for every message."""
+    return one.model_copy(update={"quota": other.quota}) == other
 
 
 def _own(settings: ChannelSettings) -> dict[str, object]:

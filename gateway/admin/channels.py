@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, Literal
 
 from adapters.base import Adapter, Address, Reports
@@ -110,6 +111,9 @@ class ChannelActs:
         return await self._settings.carry_out(acting, plan, reason=asked.reason, dry_run=asked.dry_run)
 
     async def _problem(self, name: str) -> str | None:
+        with suppress(TimeoutError):  # one that was only just added is about to start
+            async with asyncio.timeout(self._wait_s):
+                await self._live.tried(name)
         with self._live.lent(name) as adapter:
             if adapter is None:
                 return self._live.channels().get(name) or "it does not run now"
