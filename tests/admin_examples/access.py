@@ -7,6 +7,7 @@ from typing import Any
 EXAMPLES: dict[str, dict[str, Any]] = {
     "users.me": {},
     "users.list": {},
+    "users.show": {"user": "1"},
     "users.add": {"name": "new user 新"},
     "users.remove": {"user": "1"},
     "users.grant": {"user": "1", "role": "viewer"},

@@ -95,11 +95,12 @@ class PasswordNew(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Me(msgspec.Struct, frozen=True, kw_only=True):
-    """Who asks, with what they may do now."""
+    """Who asks, with what they may do now. `password`: whether it is a user who signs in by a password of this gateway."""
 
     id: str
     name: str
     grants: tuple[Grant, ...]
+    password: bool
 
 
 USERS_LIST = Operation(
@@ -111,6 +112,17 @@ USERS_LIST = Operation(
     where="any",
     request=UsersAsked,
     result=UsersPage,
+    audited="no",
+)
+USERS_SHOW = Operation(
+    name="users.show",
+    told="Tell of one user what `users.list` tells of all.",
+    method="GET",
+    path="/users/{user}",
+    right="access",
+    where="any",
+    request=UserAsked,
+    result=UserTold,
     audited="no",
 )
 USERS_ADD = Operation(
@@ -173,6 +185,7 @@ ME = Operation(
 OPERATIONS: tuple[Operation, ...] = (
     ME,
     USERS_LIST,
+    USERS_SHOW,
     USERS_ADD,
     USERS_REMOVE,
     USERS_GRANT,
@@ -193,6 +206,7 @@ class AccessActs:
         return {
             ME: self.me,
             USERS_LIST: self.users,
+            USERS_SHOW: self.user,
             USERS_ADD: self.add,
             USERS_REMOVE: self.remove,
             USERS_GRANT: self.grant,
@@ -201,7 +215,14 @@ class AccessActs:
         }
 
     async def me(self, acting: Acting, _asked: Empty) -> Me:
-        return Me(id=acting.actor.id, name=acting.actor.name, grants=acting.actor.grants)
+        kind, _, number = acting.actor.id.partition(":")
+        user = await self._users.find(int(number)) if kind == "user" else None
+        return Me(
+            id=acting.actor.id,
+            name=acting.actor.name,
+            grants=acting.actor.grants,
+            password=user is not None and user.has_password,
+        )
 
     async def users(self, acting: Acting, asked: UsersAsked) -> UsersPage:
         found = await self._users.listed(after=int(asked.after or 0), limit=asked.limit)
@@ -210,6 +231,12 @@ class AccessActs:
             users=tuple(_user_told(user, channels) for user in found),
             next=str(found[-1].id) if len(found) == asked.limit else None,
         )
+
+    async def user(self, acting: Acting, asked: UserAsked) -> UserTold:
+        user = await self._users.find(int(asked.user))
+        if user is None:
+            raise missing(asked.user)
+        return _user_told(user, acting.channels())
 
     async def add(self, acting: Acting, asked: UserNew) -> PasswordMade:
         password = made_password() if asked.password is None else asked.password

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from gateway.admin.console import help, shell, start, usage
+from gateway.admin.console import account, audit, help, shell, start, usage, users
 from gateway.admin.console.part import Part
 
 PARTS: tuple[Part, ...] = (
     shell.PART,
     start.PART,
     usage.PART,
+    users.PART,
+    audit.PART,
+    account.PART,
     help.PART,
 )

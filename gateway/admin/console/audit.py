@@ -1,0 +1,80 @@
+"""The audit log: who did or saw what, and when; to be looked through and taken along."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from aiohttp import web
+
+from gateway.admin.acts import audit
+from gateway.admin.console.asked import asked
+from gateway.admin.console.audit_words import WORDS
+from gateway.admin.console.fields import Choice, Field
+from gateway.admin.console.part import NavEntry, Part, get
+from gateway.admin.console.visit import Visit
+
+AUDIT = "/admin/audit"
+_FIELDS = ("actor", "operation", "outcome", "channel")
+_OUTCOMES = ("done", "refused", "failed")
+_MOODS = {"done": "good", "refused": "warn", "failed": "bad"}
+
+
+async def listing(visit: Visit) -> web.StreamResponse:
+    """Show entries, the newest first."""
+    wanted = _wanted(visit)
+    page: audit.AuditPage = await visit.perform(
+        audit.AUDIT_LIST, asked(audit.AUDIT_LIST, **wanted, after=visit.query.get("after"))
+    )
+    query = urlencode(wanted)
+    return visit.render(
+        "audit/list.html",
+        entries=page.entries,
+        names=page.names,
+        moods=_MOODS,
+        filtered=bool(wanted),
+        more=f"{AUDIT}?{urlencode(wanted | {'after': page.next})}" if page.next else None,
+        export=f"{AUDIT}/export?{query}" if query else f"{AUDIT}/export",
+        fields=(
+            Field(
+                name="actor",
+                label=visit.t("audit.actor"),
+                value=wanted.get("actor", ""),
+                help=visit.t("audit.actor.help"),
+            ),
+            Field(
+                name="operation",
+                label=visit.t("audit.operation"),
+                value=wanted.get("operation", ""),
+                help=visit.t("audit.operation.help"),
+            ),
+            Field(
+                name="outcome",
+                label=visit.t("audit.outcome"),
+                kind="choice",
+                value=wanted.get("outcome", ""),
+                choices=(
+                    Choice("", visit.t("audit.any")),
+                    *(Choice(one, visit.t(f"audit.outcome.{one}")) for one in _OUTCOMES),
+                ),
+            ),
+            Field(name="channel", label=visit.t("audit.channel"), value=wanted.get("channel", "")),
+        ),
+    )
+
+
+async def export(visit: Visit) -> web.StreamResponse:
+    """Send the entries as JSON lines."""
+    request = asked(audit.AUDIT_EXPORT, **_wanted(visit))
+    return await visit.stream(await visit.perform(audit.AUDIT_EXPORT, request))
+
+
+def _wanted(visit: Visit) -> dict[str, str]:
+    return {name: value for name in _FIELDS if (value := visit.query.get(name, "").strip())}
+
+
+PART = Part(
+    name="audit",
+    words=WORDS,
+    pages=(get("/audit", listing), get("/audit/export", export)),
+    nav=(NavEntry(group="access", word="audit.title", path=AUDIT, right="audit"),),
+)
