@@ -5,6 +5,7 @@ what they read and leave when they take a conversation over and hand it back.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,8 +15,10 @@ from memory.ids import session_id
 from memory.key import ConversationKey, Scope
 from memory.models import SmallModel
 from memory.names import Names
-from memory.summary import Summarising, condensed
 from memory.tokens import estimate
+
+if TYPE_CHECKING:  # it brings what numbers of persons look like, half a second of expressions
+    from memory.summary import Summarising
 
 READ = 60
 """Messages that a draft of a summary looks at."""
@@ -76,6 +79,8 @@ class HumanTalk:
     ) -> str:
         """Return what the model makes of the running session: its last `READ` messages, and what was summarised before. A draft
         for a human. Raises `StoreUnavailable`, and `ModelFailed`, also where nothing was said."""
+        from memory.summary import condensed
+
         loaded = await self._store.load(await self._wish(scope, agent_change, READ))
         if not loaded.window:
             raise ModelFailed("nothing was said in this session that could be summarised")

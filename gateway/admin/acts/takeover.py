@@ -22,7 +22,6 @@ from memory.errors import ModelFailed
 from memory.humans import HumanTalk
 from memory.key import decode_part
 from memory.models import SmallModel
-from memory.summary import Summarising
 
 Id = Annotated[str, msgspec.Meta(pattern=r"^[0-8]?[0-9]{1,18}$", description="A number, as text.")]
 Channel = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9-]{1,63}$", description="A channel's name.")]
@@ -316,6 +315,8 @@ class TakeoverActs:
         model = await self._model(found, route, room)
         if model is None:
             raise Disagrees("no model summarises here (`memory.model`); write the summary yourself")
+        from memory.summary import Summarising  # a start does not pay for it
+
         rules = Summarising(
             max_chars=room.memory.summary.max_chars, language=route.language, group=found.chat_type == "group"
         )
