@@ -30,10 +30,10 @@ class Verdict(msgspec.Struct, frozen=True):
     """What happens to an event. `rule` always names what decided.
 
     answer: `private`, the trigger that fired, or `probe` (the gateway's own message). refuse, with a notice to the person:
-    `too_long`, `rate_limited`. observe: `observe`. apply: `edit`, `delete`, `move`, `joined`, `left`. ignore: `bot` (its own, or
-    another program's), `bot_depth` (programs have been among themselves for long enough), `empty`, `not_allowed`,
-    `not_addressed`, `too_long` (nobody asked for an answer). What would be refused to a program is ignored: notices are for
-    people.
+    `too_long`, `rate_limited`, and later `quota_…` (`gateway/usage/enforcing.py`). observe: `observe`. apply: `edit`, `delete`,
+    `move`, `joined`, `left`. ignore: `bot` (its own, or another program's), `bot_depth` (programs have been among themselves for
+    long enough), `empty`, `not_allowed`, `not_addressed`, `too_long` (nobody asked for an answer). What would be refused to a
+    program is ignored: notices are for people.
     """
 
     action: Action

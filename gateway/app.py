@@ -402,6 +402,7 @@ async def run(
             ids=ids,
             metrics=metrics,
             configuration=lambda: live.configuration,
+            taken_over=lambda message: humans.has(message),
         )
 
         def ended(channel: str, outcome: str, rule: str) -> None:

@@ -24,7 +24,7 @@ from gateway.errors import StoreBusy
 from gateway.human_lane import HumanLane, decode_channel, wordless
 from gateway.inbox.base import Event, Inbox
 from gateway.routing import Route, decode, encode
-from gateway.taking_over import Wish, deadline_ms, place_for, places_of, settings_of
+from gateway.taking_over import Wish, deadline_ms, place_for, places_in, places_of, settings_of
 from memory.errors import StoreUnavailable
 from memory.ids import Ids
 from memory.key import ANY, encode_conversation, encode_part
@@ -97,6 +97,11 @@ class Humans:
         channel = encode_part(event.channel)
         row = self._live.get(Place(channel, encode_conversation(event.room, event.thread), ANY))
         return row is not None and row.state == "active"
+
+    def has(self, event: MessageEvent) -> bool:
+        """Whether a message, private or not, is in a conversation that a human has or was asked for, as of the last look: no
+        quota holds there."""
+        return bool(self._live) and any(place in self._live for place in places_in(event))
 
     async def heard(self, of: Takeover, route: Route, event: Event, text: str, *, person_id: int | None) -> None:
         """Note what a person said in it, and let the staff's room know. Repeating it does no harm."""

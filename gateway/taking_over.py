@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from adapters.base import MessageEvent
+from adapters.base import InboundEvent, MessageEvent
 from config.channels.base import RoomSettings, TakeoverSettings
 from config.loader import Configuration
 from gateway.admin.takeovers import AskedBy, Place, Takeover
@@ -38,7 +38,11 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
 def places_of(route: Route) -> tuple[Place, ...]:
     """Return where a take-over would count for a message, the nearest first: its own conversation; the room where the message
     begins a thread there, and in private the room always, as all of it is one person's."""
-    event = route.event
+    return places_in(route.event)
+
+
+def places_in(event: InboundEvent) -> tuple[Place, ...]:
+    """Return the same of an event that has no route yet."""
     user = encode_part(event.sender.user) if event.chat_type == "private" else ANY
     channel = encode_part(event.channel)
     own = Place(channel, encode_conversation(event.room, event.thread), user)

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from adapters.base import MessageEvent
 from config.loader import Configuration
 from gateway.metrics import Metrics
 from gateway.people import People
@@ -23,6 +24,7 @@ async def counting(
     store: Store,
     configuration: Callable[[], Configuration],
     metrics: Metrics | None = None,
+    taken_over: Callable[[MessageEvent], bool] = lambda message: False,
     clock_ms: Callable[[], int] = now_ms,
 ) -> AsyncIterator[UsageParts]:
     """Give the parts as one instance has them; what is counted stands in the folder."""
@@ -34,5 +36,6 @@ async def counting(
             ids=Ids(9),
             metrics=metrics or Metrics(version="1"),
             configuration=configuration,
+            taken_over=taken_over,
             clock_ms=clock_ms,
         )

@@ -70,13 +70,16 @@ class Quotas:
         *,
         people: People,
         configuration: Callable[[], Configuration],
+        taken_over: Callable[[MessageEvent], bool],
         met: Callable[[str, Limit, Literal["soft", "hard"]], None],
         clock_ms: Callable[[], int],
     ) -> None:
-        """`met` hears (channel, limit, kind) of each message that met a limit: a soft one warns, a hard one refuses it."""
+        """`taken_over`: a human has the conversation. `met` hears (channel, limit, kind) of each message that met a limit: a soft
+        one warns, a hard one refuses it."""
         self._meter = meter
         self._people = people
         self._configuration = configuration
+        self._taken_over = taken_over
         self._met = met
         self._clock_ms = clock_ms
         self._told: OrderedDict[tuple[str, str], int] = OrderedDict()
@@ -84,14 +87,15 @@ class Quotas:
 
     async def admit(self, event: InboundEvent, settings: RoomSettings, *, agent: str, verdict: Verdict) -> Admitted:
         """Return the verdict on a message, or its refusal where a quota is used up; what may be answered counts at once, until
-        `stored` or `take_back`. Commands are free: nobody loses the right to be forgotten with the last of their tokens.
+        `stored` or `take_back`. Commands are free: nobody loses the right to be forgotten with the last of their tokens. So is
+        what a human is to answer.
 
         Raises `memory.errors.StoreUnavailable`.
         """
         if verdict.action != "answer" or verdict.rule == PROBE or not isinstance(event, MessageEvent):
             return Admitted(verdict)
         limited = self._limited(settings, agent)
-        if not limited or free(event):
+        if not limited or free(event) or self._taken_over(event):
             return Admitted(verdict)
         kind = self._configuration().settings.channels[event.channel].kind
         person = await self._people.person(event.sender, kind=kind)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from adapters.base import MessageEvent
 from config.loader import Configuration
 from gateway.metrics import Metrics
 from gateway.people import People
@@ -40,9 +41,10 @@ def usage_parts(
     ids: Ids,
     metrics: Metrics,
     configuration: Callable[[], Configuration],
+    taken_over: Callable[[MessageEvent], bool],
     clock_ms: Callable[[], int] = now_ms,
 ) -> UsageParts:
-    """Make the parts. `several`: other instances may count in the same database."""
+    """Make the parts. `several`: other instances may count in the same database. `taken_over`: a human has a conversation."""
 
     def counted(entry: Entry) -> None:
         if entry.money is not None:
@@ -63,6 +65,8 @@ def usage_parts(
         dropped=metrics.usage_dropped,
         clock_ms=clock_ms,
     )
-    quotas = Quotas(meter, people=people, configuration=configuration, met=met, clock_ms=clock_ms)
+    quotas = Quotas(
+        meter, people=people, configuration=configuration, taken_over=taken_over, met=met, clock_ms=clock_ms
+    )
     spending = Spending(meter, ids=ids, prices=lambda: configuration().settings.prices, clock_ms=clock_ms)
     return UsageParts(rows=rows, meter=meter, quotas=quotas, spending=spending)
