@@ -6,7 +6,16 @@ import asyncio
 
 import pytest
 
-from gateway.admin.acts.access import ME, USERS_ADD, USERS_GRANT, USERS_LIST, USERS_PASSWORD, USERS_REMOVE, USERS_REVOKE
+from gateway.admin.acts.access import (
+    ME,
+    USERS_ADD,
+    USERS_GRANT,
+    USERS_LIST,
+    USERS_PASSWORD,
+    USERS_REMOVE,
+    USERS_REVOKE,
+    USERS_SHOW,
+)
 from gateway.admin.grants import MOST
 from gateway.admin.operations import Disagrees, Invalid, Missing, Refused
 from gateway.admin.rights import Grant, local
@@ -39,6 +48,17 @@ async def test_a_user_is_told_as_made(access: World) -> None:
     account = await access.users.account("李雷 🦊")
     assert account is not None
     assert await access.passwords.fits(made.password, account.kept)
+
+
+async def test_one_user_is_told_alone(access: World) -> None:
+    """As the list tells of them, to a channel's owner what they may do there; of nobody there is nothing."""
+    owner, mine = await access.user("owner", "owner"), await access.user("mine", "owner", "shop")
+    told = await access.do(owner, USERS_SHOW, user=number(mine))
+
+    assert ("mine", "shop") == (told.name, told.grants[0].channel)
+    assert () == (await access.do(mine, USERS_SHOW, user=number(owner))).grants
+    with pytest.raises(Missing):
+        await access.do(owner, USERS_SHOW, user="999")
 
 
 async def test_pages_of_users_meet_without_a_gap(access: World) -> None:
@@ -243,7 +263,8 @@ async def test_everybody_is_told_who_they_are(access: World) -> None:
     wen = await access.user("wen", "viewer", "shop")
     told = await access.do(wen, ME)
 
-    assert (wen.id, "wen", wen.grants) == (told.id, told.name, told.grants)
+    assert (wen.id, "wen", wen.grants, True) == (told.id, told.name, told.grants, told.password)
+    assert not (await access.do(local(), ME)).password
 
 
 async def test_claims_make_and_renew_a_user(access: World) -> None:
