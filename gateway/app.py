@@ -263,6 +263,7 @@ async def erase_alone(configuration: Configuration, who: int | Identity) -> Rece
             ended=ended,
             forget=lambda _event_ids: None,
             uncount=UsageRows(storage.admin).erase,
+            takeovers=TakeoverRows(storage.admin),
             clock=now_ms,
             within_s=settings.queue.send_s,
         )
@@ -593,6 +594,7 @@ async def run(
             ended=intake.ended,
             forget=forgotten,
             uncount=usage.meter.erase,
+            takeovers=takeovers,
             clock=now_ms,
             within_s=queue.send_s,
         )

@@ -6,6 +6,7 @@ replies to each other. What is said here is nobody's conversation with an agent 
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
@@ -22,13 +23,23 @@ from gateway.notices import Language
 from gateway.rooms import target_of
 from gateway.routing import Route, decode
 from gateway.taking_over import settings_of
-from memory.ids import Ids
+from memory.ids import Ids, made_ms
 from memory.key import decode_part
 from memory.text import neutral_name, one_line
 
 logger = logging.getLogger(__name__)
 
 _MARKS = str.maketrans("*_~#", "    ")
+
+
+RECEIPT_S = 2.0
+"""What an answer is held up for, at most, until it is known what it answers; platforms give an acknowledgement three seconds."""
+YOUNG_MS = 60_000
+"""Posts without a receipt for longer than this will get none."""
+
+
+NO_POST = ""
+"""Stands for the id of a message that is the staff's own."""
 
 
 class DeskRoom(NamedTuple):
@@ -40,6 +51,10 @@ class DeskRoom(NamedTuple):
 
 class Posts(Outbox, Protocol):
     """The outbox, with what tells which messages came of a post (`gateway/inbox/erasable.py`)."""
+
+    async def changed(self, after: int) -> int:
+        """See `gateway.inbox.base.Inbox.changed`."""
+        ...
 
     async def posted(self, turn_ids: Sequence[int]) -> list[tuple[int, str]]:
         """Return (turn, message id) of the platform's messages in which the turns' replies stand."""
@@ -131,9 +146,31 @@ class Desk:
         if not answered or (people is not None and not (event.sender.trusted and event.sender.user in people)):
             return None
         found = await self._rows.by_message(*room, answered)
-        if found is None and await self._learned(room):
-            found = await self._rows.by_message(*room, answered)
+        if found is not None:
+            return found
+        seen = 0
+        try:
+            async with asyncio.timeout(RECEIPT_S):
+                while found is None and (waiting := await self._under_way(room)):
+                    if await self._learned(room, waiting):
+                        found = await self._rows.by_message(*room, answered)
+                    else:
+                        seen = await self._outbox.changed(seen)
+        except TimeoutError:
+            pass
         return found
+
+    async def _under_way(self, room: DeskRoom) -> list[Post]:
+        """Return what was posted just now and has no receipt yet: people may answer it before we have that."""
+        young = self._clock() - YOUNG_MS
+        return [post for post in await self._rows.unknown_posts(*room) if made_ms(post.turn_id) > young]
+
+    async def keep(self, of: Takeover, event_id: int, message: MessageEvent) -> None:
+        """Note that a message of the staff's is about it, so that an erasure finds it: whoever answers that answers nobody."""
+        of_staff = Post(
+            turn_id=event_id, takeover_id=of.id, channel=message.channel, room=message.room, message_id=NO_POST
+        )
+        await self._rows.posted(of_staff)
 
     def _rooms(self) -> frozenset[DeskRoom]:
         """Return the staff's rooms that the settings name."""
@@ -144,9 +181,10 @@ class Desk:
             self._rooms_of = configuration.revision, rooms
         return self._rooms_of[1]
 
-    async def _learned(self, room: DeskRoom) -> bool:
-        """Ask the outbox which messages came of what was posted; whether there was any that was not known."""
-        unknown = {post.turn_id: post for post in await self._rows.unknown_posts(*room)}
+    async def _learned(self, room: DeskRoom, posts: Sequence[Post] | None = None) -> bool:
+        """Ask the outbox which messages came of what was posted (None: of all that is not known); whether there was any."""
+        asked = await self._rows.unknown_posts(*room) if posts is None else posts
+        unknown = {post.turn_id: post for post in asked}
         found = await self._outbox.posted(sorted(unknown)) if unknown else []
         for turn_id, message_id in reversed(found):  # the first message of a long one
             await self._rows.posted(msgspec.structs.replace(unknown[turn_id], message_id=message_id))
@@ -178,7 +216,7 @@ class Desk:
         """Return where the next post goes: to the first one, once the platform has named that."""
         await self._learned(room)
         posts = [post for post in await self._rows.posts(of.id) if (post.channel, post.room) == room]
-        root = next((post.message_id for post in posts if post.message_id is not None), None)
+        root = next((post.message_id for post in posts if post.message_id), None)
         address = Address(channel=room.channel, room=room.room, since_ms=self._clock())
         if root is None:
             return address

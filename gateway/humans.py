@@ -240,6 +240,7 @@ class Humans:
         of = await self._desk.about(message)
         if of is None:
             return
+        await self._desk.keep(of, event.id, message)
         operator = Operator(
             f"desk:{message.channel}:{message.sender.user}", message.sender.name or message.sender.account
         )

@@ -38,6 +38,11 @@ class Ids:
             return (self._last >> 12) << 22 | self._instance << 12 | (self._last & 0xFFF)
 
 
+def made_ms(id_: int) -> int:
+    """Return when an id was given, in milliseconds since 1970; close to it, where the clock had stepped back."""
+    return (id_ >> 22) + EPOCH_MS
+
+
 def session_id() -> str:
     """Return a new session id (B34)."""
     return f"s-{uuid.uuid4().hex}"

@@ -6,7 +6,7 @@ import asyncio
 import math
 import secrets
 import struct
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -199,3 +199,13 @@ class FakeEmbedder:
 
     async def aclose(self) -> None:
         self.closed = True
+
+
+class NoTakeovers:
+    """What an eraser finds where no human ever took a conversation over."""
+
+    async def of_person(self, person_id: int, accounts: Collection[tuple[str, str]]) -> list[int]:
+        return []
+
+    async def erase(self, person_id: int, accounts: Collection[tuple[str, str]], *, now_ms: int) -> int:
+        return 0

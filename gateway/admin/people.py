@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol, TypeVar
@@ -53,6 +54,18 @@ class Queues(Inbox, Erasable, Protocol):
     """The queues, with what an erasure needs of them."""
 
 
+class Takeovers(Protocol):
+    """What is kept of a person's talk with humans (`gateway/admin/takeovers.py`); accounts are (channel, user), encoded."""
+
+    async def of_person(self, person_id: int, accounts: Collection[tuple[str, str]]) -> list[int]:
+        """Return the turns of what was posted about it in the staff's room, and of what staff said there."""
+        ...
+
+    async def erase(self, person_id: int, accounts: Collection[tuple[str, str]], *, now_ms: int) -> int:
+        """End and empty it; return how many rows."""
+        ...
+
+
 @dataclass(slots=True)
 class _Found:
     """By what a person's is found, and what the queues hold. `talk`: where the messages of each turn stand."""
@@ -85,6 +98,7 @@ class Eraser:
         ended: Callable[[int], Awaitable[None]],
         forget: Callable[[Sequence[int]], None],
         uncount: Callable[[int], Awaitable[int]],
+        takeovers: Takeovers,
         clock: Callable[[], int],
         within_s: float,
     ) -> None:
@@ -98,6 +112,7 @@ class Eraser:
         self._ended = ended
         self._forget = forget
         self._uncount = uncount
+        self._takeovers = takeovers
         self._clock = clock
         self._within_s = within_s
         self._one = asyncio.Lock()
@@ -163,6 +178,7 @@ class Eraser:
         counts["quotes"] += await self._mend(found.posted)
         self._forget(sorted(found.events))
         counts["usage_days"] += await self._uncount(person.id)
+        await self._unsay(person.id, found, counts)
         counts["identities"] += await self._persons.unlink(person.id)
         return Receipt(person=str(person.id), erased=dict(counts))
 
@@ -209,19 +225,39 @@ class Eraser:
                     self._halt(event)
             turns = {event.id: event.turn_id for event in some}
             busy, seen = list(turns), 0
-            try:
-                async with asyncio.timeout(self._within_s):
-                    while busy:
-                        emptied = await self._queues.erase(busy, ERASED, now_ms=self._clock())
-                        counts.update(emptied.counts)
-                        for turn_id in {turns[id_] for id_ in emptied.ended}:
-                            await self._ended(turn_id)
-                        busy = list(emptied.busy)
-                        if busy:
-                            seen = await self._queues.changed(seen)
-            except TimeoutError:
-                reason = f"a reply to the person is still being sent after {self._within_s:g} s; erase them again"
-                raise StoreBusy(reason, retry_after_s=self._within_s) from None
+            async with self._patience():
+                while busy:
+                    emptied = await self._queues.erase(busy, ERASED, now_ms=self._clock())
+                    counts.update(emptied.counts)
+                    for turn_id in {turns[id_] for id_ in emptied.ended}:
+                        await self._ended(turn_id)
+                    busy = list(emptied.busy)
+                    if busy:
+                        seen = await self._queues.changed(seen)
+
+    async def _unsay(self, person_id: int, found: _Found, counts: Counter[str]) -> None:
+        """Empty what staff were told of the person, then the take-overs by which that is found."""
+        accounts = {(account.channel, account.user) for account in found.accounts}
+        turns, seen = await self._takeovers.of_person(person_id, accounts), 0
+        said = await self._queues.erase(turns, ERASED, now_ms=self._clock())  # by staff
+        counts.update(said.counts)
+        async with self._patience():
+            while turns:
+                emptied, turns = await self._queues.unsay(turns, now_ms=self._clock())
+                counts["outbox_chunks"] += emptied
+                if turns:
+                    seen = await self._queues.changed(seen)
+        counts["takeovers"] += await self._takeovers.erase(person_id, accounts, now_ms=self._clock())
+
+    @asynccontextmanager
+    async def _patience(self) -> AsyncIterator[None]:
+        """Bound the wait for what is just being sent. Raises `StoreBusy` at its end."""
+        try:
+            async with asyncio.timeout(self._within_s):
+                yield
+        except TimeoutError:
+            reason = f"a reply to the person is still being sent after {self._within_s:g} s; erase them again"
+            raise StoreBusy(reason, retry_after_s=self._within_s) from None
 
     async def _mend(self, posted: Iterable[Posted]) -> int:
         """Take quotes of the person's messages out of what others' events hold."""

@@ -69,6 +69,11 @@ class Erasable(Protocol):
         that wait; empty all that has ended. Repeating it changes nothing."""
         ...
 
+    async def unsay(self, turn_ids: Sequence[int], *, now_ms: int) -> tuple[int, list[int]]:
+        """Give up what waits of announcements and empty the rest; return how many chunks were emptied, and those turns of which
+        one is being sent and which are to be unsaid again when it was. Repeating it changes nothing."""
+        ...
+
     async def mend(self, channel: str, mend: Mend, *, after_id: int, limit: int) -> Page:
         """Mend the bodies with a quote of the channel's events among the next `limit` of all behind `after_id`."""
         ...

@@ -264,6 +264,12 @@ class PostgresInbox:
         self._changed()
         return emptied
 
+    async def unsay(self, turn_ids: Sequence[int], *, now_ms: int) -> tuple[int, list[int]]:
+        async with self._connection() as db:
+            done = await erasing.unsay(db, turn_ids, now_ms=now_ms)
+        self._changed()
+        return done
+
     async def mend(self, channel: str, mend: Mend, *, after_id: int, limit: int) -> Page:
         async with self._connection() as db:
             return await erasing.mend(db, channel, mend, after_id=after_id, limit=limit)

@@ -102,6 +102,22 @@ async def _erase(db: Connection, found: Sequence[Found], end: tuple[str, str | N
     return Emptied(ended=tuple(ended), busy=tuple(busy), counts=counts)
 
 
+async def unsay(db: Connection, turn_ids: Sequence[int], *, now_ms: int) -> tuple[int, list[int]]:
+    """Do what `Erasable.unsay` promises."""
+    emptied, busy = 0, []
+    async with db.transaction():
+        names = {str(queue) for (queue,) in await _rows(db, _QUEUES, list(turn_ids))}
+        await locked(db, names)
+        for turn_id in turn_ids:
+            await db.execute(_GIVE_UP, (now_ms, turn_id))
+            if await (await db.execute(_SENDING, (turn_id,))).fetchone():
+                busy.append(turn_id)
+            else:
+                emptied += (await db.execute(_EMPTY_CHUNKS, (now_ms, turn_id))).rowcount
+        await due_again(db, sorted(names))
+    return emptied, busy
+
+
 async def mend(db: Connection, channel: str, mend_: Mend, *, after_id: int, limit: int) -> Page:
     """Do what `Erasable.mend` promises."""
     mended = 0

@@ -256,6 +256,12 @@ class SqliteInbox:
             emptied, _ = await self._file.write(lambda db: erasing.erase(db, event_ids, outcome, now_ms=now_ms), erased)
         return emptied
 
+    async def unsay(self, turn_ids: Sequence[int], *, now_ms: int) -> tuple[int, list[int]]:
+        async with self._taking:
+            return await self._file.write(
+                lambda db: erasing.unsay(db, turn_ids, now_ms=now_ms), lambda _: self._changes.ring()
+            )
+
     async def mend(self, channel: str, mend: Mend, *, after_id: int, limit: int) -> Page:
         return await self._file.write(lambda db: erasing.mend(db, channel, mend, after_id=after_id, limit=limit))
 

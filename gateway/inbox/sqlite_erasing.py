@@ -83,6 +83,19 @@ def erase(
     return Emptied(ended=tuple(ended), busy=tuple(busy), counts=counts), left
 
 
+def unsay(db: sqlite3.Connection, turn_ids: Sequence[int], *, now_ms: int) -> tuple[int, list[int]]:
+    """Do what `Erasable.unsay` promises."""
+    emptied, busy = 0, []
+    for turn_id in turn_ids:
+        for (queue,) in db.execute(_GIVE_UP, (now_ms, turn_id)).fetchall():
+            due_again(db, queue)
+        if db.execute(_SENDING, (turn_id,)).fetchone():
+            busy.append(turn_id)
+        else:
+            emptied += db.execute(_EMPTY_CHUNKS, (now_ms, turn_id)).rowcount
+    return emptied, busy
+
+
 def mend(db: sqlite3.Connection, channel: str, mend_: Mend, *, after_id: int, limit: int) -> Page:
     """Do what `Erasable.mend` promises."""
     upto, count = db.execute(_UPTO, (after_id, limit)).fetchone()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from gateway.inbox.base import Event, Outcome
+from gateway.inbox.base import Announcement, Event, Outcome
 from gateway.inbox.erasable import EMPTIED, NOTHING_PERSONAL, Emptied, Erasable, Page
 from memory import erasure
 from tests.contracts.queues import NOW_MS, Queues, accept, claim_one, fresh_id, message, reply
@@ -159,6 +159,21 @@ class EraseContract:
         assert [b"{}", b'{"quote":null}', b'{"quote":{"text":"weather"}}'] == bodies
         assert other.id == (await queues.mend("acme", lambda _: None, after_id=0, limit=3)).next_id
 
+    async def test_what_was_announced_of_somebody_can_be_unsaid(self, queues: Whole, url: str) -> None:
+        """What waits is given up and emptied; what is being sent is named, and goes when it was; others' stays."""
+        sending, waiting, others = [await _announced(queues, text) for text in ("Zwölfender", "琥珀色河马", "weather")]
+        (chunk,) = [one for one in await queues.due(now_ms=NOW_MS, limit=1) if one.turn_id == sending]
+
+        first = await queues.unsay([sending, waiting], now_ms=NOW_MS)
+        await queues.sent(chunk, message_id="D0815", now_ms=NOW_MS)
+        second = await queues.unsay([sending, waiting], now_ms=NOW_MS)
+        third = await queues.unsay([sending, waiting], now_ms=NOW_MS)
+        (left,) = await queues.due(now_ms=NOW_MS, limit=9)
+
+        assert ((1, [sending]), (1, []), (0, [])) == (first, second, third)
+        assert (others, "weather") == (left.turn_id, left.text)
+        assert not [word for word in ("Zwölfender", "琥珀色河马") if word.encode() in _everything(url)]
+
     async def test_every_table_is_in_the_plan(self, queues: Whole, url: str) -> None:
         """A new table that holds something personal cannot be forgotten; leases are in memory on SQLite."""
         tables = (
@@ -172,6 +187,16 @@ class EraseContract:
 
         assert there <= {*EMPTIED, *NOTHING_PERSONAL}
         assert {*EMPTIED} <= there
+
+
+async def _announced(queues: Whole, text: str) -> int:
+    turn_id = message().id
+    announcement = Announcement(
+        turn_id=turn_id, channel="acme", names=[f"name {turn_id}"], queue=f"queue {turn_id}", address=b"a", chunks=[text],
+        now_ms=NOW_MS,
+    )  # fmt: skip
+    assert await queues.announce(announcement)
+    return turn_id
 
 
 async def _lanes_looked_at(queues: Whole) -> None:

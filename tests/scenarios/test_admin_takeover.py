@@ -17,9 +17,10 @@ import pytest
 from gateway.human_notices import told
 from tests.emulators.slack.channels import Channel
 from tests.emulators.telegram.chats import Chat
+from tests.residues import in_sqlite, left_of
 from tests.scenarios.platforms import Room, SlackSide, TelegramSide, World, asks, echo, shows, world
 from tests.scenarios.stage import Held
-from tests.scenarios.world import HandOver, Refusal, in_folder, rows
+from tests.scenarios.world import HandOver, Refusal, command, in_folder, rows
 
 BOTH = ("slack-http", "telegram-polling")
 SETTINGS = ", takeover: {desk: '%s', words: ['angry lawyer']%s}"
@@ -341,7 +342,11 @@ async def test_failures_in_a_row_ask_for_a_human(tmp_path: Path) -> None:
     async with staffed(tmp_path, ways=(way,), more=more) as there:
         room = room_of(there, way, "private")
         failed = "The service that answers here refused this request. An administrator has to look at it."
-        for script, text in ((lambda _: Refusal(401), failed), (lambda _: "fine", "fine"), (lambda _: Refusal(401), failed)):
+        for script, text in (
+            (lambda _: Refusal(401), failed),
+            (lambda _: "fine", "fine"),
+            (lambda _: Refusal(401), failed),
+        ):
             there.world.play(script)
             seen = len(room.replies())
             await room.says("1")
@@ -356,6 +361,36 @@ async def test_failures_in_a_row_ask_for_a_human(tmp_path: Path) -> None:
         await shows(angry, f"re: 你们太差了!!!\n\n{told('asked', 'zh')}")
 
         assert ["complaints", "failures"] == [one["asked_by"] for one in await there.live()]
+
+
+async def test_who_is_erased_is_erased_from_what_staff_were_told(tmp_path: Path) -> None:
+    """Their words, why the agent wanted help, what the human answered and left: all of it goes, with the take-over's place; that
+    there was one stays, as numbers."""
+    way = "telegram-polling"
+    async with staffed(tmp_path, ways=(way,), more=", agent_may_ask: true") as there:
+        there.world.play(lambda prompt: HandOver("wants Quittengelee"))
+        room, desk = room_of(there, way, "private"), there.desks[way]
+        await room.says("琥珀色河马 please")
+        await desk.answers("Stachelbeere it is", to="wants Quittengelee")
+        await shows(room, told("said", "zh", name="Op 安", text="Stachelbeere it is"))
+        await desk.answers("!back Glühwürmchen", to="wants Quittengelee")
+        await shows(room, told("handed_back", "zh", name="Op 安"))
+        await room.says("Pfefferminztee")
+        await desk.until("Pfefferminztee")
+        words = ["Quittengelee", "琥珀色河马", "Stachelbeere", "Glühwürmchen", "Pfefferminztee"]
+        database = tmp_path / "clew.db"
+        before = left_of(words, in_sqlite(database))
+        listed = json.loads((await command("people", "list", "--json", "--config", str(there.world.config)))[1])
+        (person,) = [one["person"] for one in listed if any(i["kind"] == "telegram" for i in one["identities"])]
+
+        code, out, err = await command("people", "erase", person, "--json", "--config", str(there.world.config))
+
+        assert (0, words) == (code, before), err
+        assert 2 == json.loads(out)["erased"]["takeovers"]
+        assert [] == left_of(words, in_sqlite(database))
+        assert [("", "", "erased"), ("", "", "handed_back")] == rows(
+            in_folder(tmp_path), 'SELECT conversation, "user", how FROM takeovers ORDER BY how'
+        )
 
 
 async def newest_turn(there: Staffed, *, saying: str | None = None) -> str:

@@ -21,6 +21,7 @@ from memory.base import Identity
 from memory.ids import Ids
 from memory.stores.sqlite import SqliteStore
 from tests.contracts.queues import NOW_MS, claim_one, reply
+from tests.fakes import NoTakeovers
 
 ME, YOU = Sender(user="acme.u1", tenant="acme", account="u1"), Sender(user="acme.u2", tenant="acme", account="u2")
 _ids = Ids(3)
@@ -73,6 +74,7 @@ class World:
             ended=ended,
             forget=self.forgotten.extend,
             uncount=self.uncount,
+            takeovers=NoTakeovers(),
             clock=lambda: NOW_MS,
             within_s=within_s,
         )

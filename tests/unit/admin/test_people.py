@@ -38,6 +38,7 @@ from tests.contracts.columns import COLUMNS, Column, SqliteColumn
 from tests.contracts.derived import answered, learned
 from tests.contracts.queues import open_queues
 from tests.contracts.store import NOW, fact, item, key, opened
+from tests.fakes import NoTakeovers
 from tests.unit.admin.acting import OWNER, Log, actor
 
 SETTINGS = """
@@ -77,6 +78,7 @@ class Office:
                 ended=self._nothing,
                 forget=lambda _ids: None,
                 uncount=self._uncount,
+                takeovers=NoTakeovers(),
                 clock=lambda: self.now,
                 within_s=5,
             ),
