@@ -184,9 +184,18 @@ async def test_a_form_that_no_page_sent_changes_nothing(admins: Admins) -> None:
         ]
         assert reader.csrf
         assert reader.csrf != other.csrf
-        forms = [page for part in PARTS for page in part.pages if page.method == "POST" and not page.public]
+        read = await pages(reader)
+        shown = {
+            attributes.get("action", path)
+            for path, text in read.items()
+            for tag, attributes in Tags(text).found
+            if tag == "form" and attributes.get("method", "").lower() == "post"
+        } - {"/admin/look"}
+        assert len(shown) > 3, shown
+        declared = [page for part in PARTS for page in part.pages if page.method == "POST" and not page.public]
+        forms = shown | {f"/admin{re.sub(r'{[^}]*}', '1', page.path)}" for page in declared}
         before = len((await admins.ask(await admins.token("owner"), "GET", "/audit?limit=200")).body["entries"])
-        for path in {"/admin/sign-out", *(f"/admin{re.sub(r'{[^}]*}', '1', page.path)}" for page in forms)}:
+        for path in sorted(forms):
             for csrf, headers in foreign:
                 answer = await reader.post(path, csrf=csrf, headers=headers)
                 assert 403 == answer.status, (path, csrf, headers, answer.status)
@@ -441,8 +450,7 @@ async def test_one_request_is_never_two(admins: Admins, head: str) -> None:
 
 
 async def test_bodies_are_bounded_in_size_and_time(admins: Admins) -> None:
-    """Too large a body is refused before it is read, with and without a token; one that trickles is given up while others are
-    served."""
+    """Too large a body is refused before it is read, with and without a token; while many trickle, others are served."""
     owner = await admins.token("owner")
     for token, wanted in ((owner, 413), ("nobody's", 401)):
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
@@ -454,12 +462,13 @@ async def test_bodies_are_bounded_in_size_and_time(admins: Admins) -> None:
 
     slow = f"POST /api/v1/tokens HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {owner}\r\nContent-Type: application/json\r\n"
     slow += "Content-Length: 1000\r\n\r\n{"
-    waiting = asyncio.create_task(raw(admins, slow.encode(), within_s=40))
+    trickling = [asyncio.create_task(raw(admins, slow.encode(), within_s=3)) for _ in range(50)]
     began = time.monotonic()
     assert 200 == (await admins.ask(owner, "GET", "/me")).status
-    assert time.monotonic() - began < 5
-    got = await waiting
-    assert b" 408 " in got.split(b"\r\n")[0], got[:200]
+    assert time.monotonic() - began < 3
+    assert {b""} == set(
+        await asyncio.gather(*trickling)
+    )  # each is given up in its own time (tests of adapters/bodies.py)
 
 
 async def test_deep_and_odd_json_is_a_422(admins: Admins) -> None:
