@@ -3,8 +3,8 @@ no condition that is not meant, and big tables are looked up, never joined."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 from gateway.inbox.base import Event
@@ -12,15 +12,18 @@ from gateway.inbox.looking import COUNTED, DELIVERIES, EXAMINED, ChannelLoad, Se
 from gateway.inbox.postgres_events import Connection
 from gateway.inbox.rows import CHUNK_COLUMNS, EVENT_COLUMNS, LIVE, WAITING, chunk_of, event_of, first_id, rule_marks
 
+LAST = 1 << 62
+"""Greater than every id."""
+
 _EVENTS = f"SELECT {EVENT_COLUMNS} FROM inbox_events"
 _SENT = f"SELECT {CHUNK_COLUMNS}, put_ms, settled_ms FROM outbox_chunks"
 _IN_LANES = f"""SELECT {EVENT_COLUMNS} FROM unnest(%s::text[]) AS wanted, LATERAL (SELECT * FROM inbox_events e
-  WHERE hashtextextended(e.lane, 0) = hashtextextended(wanted COLLATE "C", 0) AND e.lane = wanted AND e.id > %s AND e.id < %s
-  ORDER BY e.id DESC LIMIT %s) AS found ORDER BY id DESC LIMIT %s"""
+  WHERE hashtextextended(e.lane, 0) = hashtextextended(wanted COLLATE "C", 0) AND e.lane = wanted AND -e.id < %s AND -e.id > %s
+  ORDER BY -e.id LIMIT %s) AS found ORDER BY id DESC LIMIT %s"""
 _LOAD = f"""SELECT
-  (SELECT accepted_ms FROM inbox_events WHERE channel = %(channel)s ORDER BY id DESC LIMIT 1),
+  (SELECT accepted_ms FROM inbox_events WHERE channel || '' = %(channel)s ORDER BY -id LIMIT 1),
   (SELECT max(settled_ms) FROM outbox_chunks WHERE state = 'sent' AND turn_id = ANY(ARRAY(
-    SELECT turn_id FROM inbox_events WHERE channel = %(channel)s ORDER BY id DESC LIMIT {DELIVERIES}))), w.*, o.*
+    SELECT turn_id FROM inbox_events WHERE channel || '' = %(channel)s ORDER BY -id LIMIT {DELIVERIES}))), w.*, o.*
   FROM (SELECT count(*), min(accepted_ms) FROM inbox_events
     WHERE {WAITING} AND kind = 'message' AND channel = %(channel)s) AS w,
   (SELECT count(*), min(put_ms) FROM outbox_chunks WHERE {LIVE} AND channel = %(channel)s) AS o"""
@@ -33,14 +36,18 @@ class PostgresLooking:
         self._connection = connection
 
     async def events(self, wanted: Wanted, *, before_id: int | None, limit: int) -> Walk:
-        conditions, values = _conditions(wanted, before_id=before_id)
-        passed = f"SELECT id FROM inbox_events{conditions} ORDER BY id DESC LIMIT {EXAMINED}"
+        since = first_id(wanted.since_ms) if wanted.since_ms is not None else 0
+        until = min(first_id(wanted.until_ms) if wanted.until_ms is not None else LAST, before_id or LAST)
+        where, values, order = _stretch(wanted, since, until)
+        passed = f"SELECT id FROM inbox_events WHERE {where} ORDER BY {order} LIMIT {EXAMINED}"
         ((low, count),) = await self._rows(f"SELECT min(id), count(*) FROM ({passed}) AS passed", values)
         if not count:
             return Walk(events=(), next_id=None)
+        where, values, order = _stretch(wanted, low, until)
         more, others = _filters(wanted)
-        sql = f"{_EVENTS}{conditions} AND id >= %s{more} ORDER BY id DESC LIMIT %s"
-        found = await self._events(sql, [*values, low, *others, limit])
+        found = await self._events(
+            f"{_EVENTS} WHERE {where}{more} ORDER BY {order} LIMIT %s", [*values, *others, limit]
+        )
         if len(found) == limit:
             return Walk(events=found, next_id=found[-1].id)
         return Walk(events=found, next_id=low if count == EXAMINED else None)
@@ -49,16 +56,17 @@ class PostgresLooking:
         return await self._events(f"{_EVENTS} WHERE id = ANY(%s::bigint[]) ORDER BY id DESC", [list(ids)])
 
     async def of_turns(self, turn_ids: Sequence[int]) -> tuple[Event, ...]:
-        sql = f"""{_EVENTS} WHERE id = ANY(%s::bigint[]) UNION
-          {_EVENTS} WHERE turn_id = ANY(%s::bigint[]) AND turn_id <> id ORDER BY id"""
-        return await self._events(sql, [list(turn_ids), list(turn_ids)])
+        joined = "SELECT id FROM inbox_events WHERE turn_id = ANY(%s::bigint[]) AND turn_id <> id"
+        sql = f"{_EVENTS} WHERE id = ANY(%s::bigint[] || ARRAY({joined}))"
+        found = await self._events(sql, [list(turn_ids), list(turn_ids)])
+        return tuple(sorted(found, key=lambda event: event.id))
 
     async def in_lanes(self, lanes: Sequence[str], *, after_id: int, before_id: int, limit: int) -> tuple[Event, ...]:
-        found = await self._events(_IN_LANES, [list(lanes), after_id, before_id, limit, limit])
+        found = await self._events(_IN_LANES, [list(lanes), -after_id, -before_id, limit, limit])
         return tuple(reversed(found))
 
     async def about(self, subject: bytes) -> tuple[Event, ...]:
-        sql = f"{_EVENTS} WHERE subject = %b AND subject IS NOT NULL ORDER BY id DESC LIMIT 50"
+        sql = f"{_EVENTS} WHERE subject = %b AND subject IS NOT NULL ORDER BY -id LIMIT 50"
         return await self._events(sql, [subject])
 
     async def receipted(self, message_id: str) -> tuple[Sent, ...]:
@@ -90,7 +98,7 @@ class PostgresLooking:
 
     async def load(self, channels: Sequence[str]) -> tuple[ChannelLoad, ...]:
         loads = []
-        async with self._connection() as db:
+        async with self._in_order() as db:
             for channel in channels:
                 cursor = await db.execute(_LOAD, {"channel": channel})
                 ((last_event, last_delivery, waiting, oldest, outbox, outbox_oldest),) = await cursor.fetchall()
@@ -115,17 +123,24 @@ class PostgresLooking:
         return tuple(Sent(chunk=chunk_of(row), put_ms=row[-2], settled_ms=row[-1]) for row in rows)
 
     async def _rows(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        async with self._connection() as db:
+        async with self._in_order() as db:
             return await (await db.execute(sql.encode(), values)).fetchall()
 
+    @asynccontextmanager
+    async def _in_order(self) -> AsyncIterator[Connection]:
+        """Lend a connection whose statements walk indexes in their order and stop at their limit: with statistics that know of
+        few rows it would look cheaper to collect all of them, and to sort them."""
+        async with self._connection() as db, db.transaction():
+            await db.execute("SET LOCAL enable_bitmapscan = off; SET LOCAL enable_sort = off")
+            yield db
 
-def _conditions(wanted: Wanted, *, before_id: int | None) -> tuple[str, list[Any]]:
-    """Return what an index answers: one channel, and a stretch of ids."""
-    until = min((first_id(wanted.until_ms) if wanted.until_ms is not None else 1 << 62), before_id or 1 << 62)
-    since = first_id(wanted.since_ms) if wanted.since_ms is not None else 0
+
+def _stretch(wanted: Wanted, since: int, until: int) -> tuple[str, list[Any], str]:
+    """Return the condition that an index answers (one channel, or all; ids from `since` on and before `until`) and the order in
+    which it has the newest first."""
     if wanted.channels is not None and len(wanted.channels) == 1:
-        return " WHERE channel = %s AND id >= %s AND id < %s", [wanted.channels[0], since, until]
-    return " WHERE id >= %s AND id < %s", [since, until]
+        return "channel || '' = %s AND -id <= %s AND -id > %s", [wanted.channels[0], -since, -until], "-id"
+    return "id >= %s AND id < %s", [since, until], "id DESC"
 
 
 def _filters(wanted: Wanted) -> tuple[str, list[Any]]:

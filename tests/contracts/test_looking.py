@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any
 
+import psycopg
 import pytest
 
+from gateway.inbox.looking import EXAMINED, Wanted
 from tests.contracts.looking import CountContract, LookContract
-from tests.contracts.queues import URLS, Queues, open_queues
+from tests.contracts.queues import NOW_MS, URLS, Queues, accept, open_queues
+from tests.services import as_admin
 
 
 @pytest.fixture(params=URLS)
@@ -27,3 +31,61 @@ class TestLook(LookContract):
 
 class TestCount(CountContract):
     """Figures of the queues."""
+
+
+async def test_no_look_reads_more_than_it_may_on_postgres(postgres_url: str) -> None:
+    """Beside 60,000 finished events of others, with stale statistics: of the wanted ones a few, of a walk what it may pass."""
+    async with open_queues(postgres_url) as queues:
+        await _looks(queues)  # plans are made, and kept, while the tables are empty
+    await execute(
+        postgres_url,
+        """
+        INSERT INTO inbox_events (id, turn_id, lane, channel, kind, speaker, body, token, state, attempts, accepted_ms, owner,
+          subject)
+        SELECT n, n, 'old' || n % 50, 'busy', 'message', '', '', '', 'answered', 1, 0, 0, decode(md5(n::text), 'hex')
+          FROM generate_series(1, 60000) n;
+        INSERT INTO outbox_replies SELECT n, '' FROM generate_series(1, 60000) n;
+        INSERT INTO outbox_chunks (turn_id, channel, queue, address, part, parts, text, state, attempts, put_ms, due_ms,
+          message_id)
+        SELECT n, 'busy', 'old' || n % 50, '', 0, 1, '', 'sent', 1, 0, 0, 'P' || n FROM generate_series(1, 60000) n""",
+    )
+    before = await _reads(postgres_url)
+    async with open_queues(postgres_url) as queues:
+        await _looks(queues)
+    after = await _reads(postgres_url)
+
+    read = {table: rows - before[table] for table, rows in after.items()}
+    assert read["inbox_events"] < 3 * EXAMINED, read
+    assert read["outbox_chunks"] < 1_000, read
+    assert read["outbox_replies"] < 100, read
+
+
+async def _looks(queues: Any) -> None:
+    looking, event = queues.looking, await accept(queues, "lane", subject="m")
+    await looking.events(Wanted(states=("dead",)), before_id=None, limit=9)
+    await looking.events(Wanted(channels=("acme",), rule="bot"), before_id=None, limit=9)
+    await looking.by_id([event.id])
+    await looking.of_turns([event.id])
+    await looking.in_lanes(["lane"], after_id=0, before_id=1 << 62, limit=9)
+    await looking.about(event.subject)
+    await looking.receipted("none")
+    await looking.chunks([event.id])
+    await looking.replies([event.id])
+    await looking.tallies(since_ms=NOW_MS - 1000, channels=["acme"])
+    await looking.load(["acme"])
+
+
+async def _reads(url: str) -> dict[str, int]:
+    """Rows read so far by scans and by indexes, per table; every other session has ended and so has told its counts."""
+    rows = await execute(
+        url,
+        "SELECT relname, seq_tup_read + coalesce(idx_tup_fetch, 0) FROM pg_stat_user_tables"
+        " WHERE relname IN ('inbox_events', 'outbox_chunks', 'outbox_replies')",
+    )
+    return dict(rows)
+
+
+async def execute(url: str, statements: str) -> list[tuple[Any, ...]]:
+    async with await psycopg.AsyncConnection.connect(as_admin(url), autocommit=True) as connection:
+        cursor = await connection.execute(statements.encode())
+        return await cursor.fetchall() if cursor.description else []
