@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 from adapters.base import InboundEvent, MessageEvent
@@ -25,6 +26,7 @@ from gateway.usage.quotas import (
     SPENT,
     Limit,
     Measure,
+    Used,
     any_set,
     limits_for,
     limits_of,
@@ -179,13 +181,17 @@ class Quotas:
             of_agent=None if own is None else own.quota,
         )
 
-    def _reached(self, limits: Iterable[Limit], now: int, measures: Iterable[Measure]) -> Limit | None:
+    def _reached(self, limits: Iterable[Limit], now: int, measures: Collection[Measure]) -> Limit | None:
+        return reached(limits, self._used(now), measures=measures)
+
+    def _used(self, now: int) -> Used:
+        """Return what gives each subject's amounts of this moment, looked up once."""
         at = self._starts(now)
-        return reached(limits, lambda subject: self._meter.counters.used(subject, at), measures=measures)
+        return cache(lambda subject: self._meter.counters.used(subject, at))
 
     def _warn(self, channel: str, limits: Iterable[Limit], soft: float, now: int) -> None:
         at = self._starts(now)
-        for limit in nearing(limits, lambda subject: self._meter.counters.used(subject, at), soft=soft):
+        for limit in nearing(limits, self._used(now), soft=soft):
             self._met(channel, limit, "soft")
             key = (limit, getattr(at, limit.span))
             if key not in self._warned:

@@ -6,7 +6,7 @@ what was spent so far: the calls under way at that moment may pass the limit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import tzinfo
 from typing import Literal, NamedTuple
 
@@ -73,13 +73,9 @@ def any_set(quota: QuotaSettings, of_agent: QuotaLimits | None) -> bool:
 _NONE = QuotaLimits()
 
 
-def reached(limits: Iterable[Limit], used: Used, *, measures: Iterable[Measure] = MEASURES) -> Limit | None:
+def reached(limits: Iterable[Limit], used: Used, *, measures: Collection[Measure] = MEASURES) -> Limit | None:
     """Return the first limit that is used up; None: another message may be answered."""
-    wanted = frozenset(measures)
-    return next(
-        (limit for limit in limits if limit.measure in wanted and _used(used, limit) >= limit.most),
-        None,
-    )
+    return next((limit for limit in limits if limit.measure in measures and _used(used, limit) >= limit.most), None)
 
 
 def nearing(limits: Iterable[Limit], used: Used, *, soft: float) -> list[Limit]:

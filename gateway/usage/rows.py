@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import tzinfo
+from functools import cache
 from typing import Literal, NamedTuple, TypeVar
 
 from gateway.admin.database import Database, Transaction, Value
 from gateway.usage.entries import NOBODY, Entry, Purpose
-from gateway.usage.windows import Span, Starts, starts
+from gateway.usage.windows import SPANS, Span, Starts, starts
 
 T = TypeVar("T")
 
@@ -162,22 +163,24 @@ class UsageRows:
 async def _insert(db: Transaction, entries: Sequence[Entry]) -> set[tuple[int, Purpose]]:
     found: set[tuple[int, Purpose]] = set()
     for some in _batched(entries):
-        rows, values = _rows(_ENTRY, [[_value(getattr(entry, column)) for column in _ENTRY] for entry in some])
-        sql = f"INSERT INTO usage_entries ({', '.join(_ENTRY)}) VALUES {rows} ON CONFLICT DO NOTHING RETURNING id, purpose"
-        found |= {(row[0], row[1]) for row in await db.rows(sql, **values)}
+        sql, names = _inserting("usage_entries", _ENTRY, len(some))
+        values = [_value(getattr(entry, column)) for entry in some for column in _ENTRY]
+        written = await db.rows(
+            f"{sql} ON CONFLICT DO NOTHING RETURNING id, purpose", **dict(zip(names, values, strict=True))
+        )
+        found |= {(row[0], row[1]) for row in written}
     return found
 
 
 async def _add(
     db: Transaction, table: str, key: Sequence[str], sums: Sequence[str], found: Mapping[tuple[Value, ...], list[int]]
 ) -> None:
-    columns = (*key, *sums)
+    adding = ", ".join(f"{name} = {table}.{name} + excluded.{name}" for name in sums)
     for some in _batched(sorted(found.items())):
-        rows, values = _rows(columns, [[*of, *added] for of, added in some])
-        adding = ", ".join(f"{name} = {table}.{name} + excluded.{name}" for name in sums)
+        sql, names = _inserting(table, (*key, *sums), len(some))
+        values = [value for of, added in some for value in (*of, *added)]
         await db.run(
-            f"INSERT INTO {table} ({', '.join(columns)}) VALUES {rows} ON CONFLICT ({', '.join(key)}) DO UPDATE SET {adding}",
-            **values,
+            f"{sql} ON CONFLICT ({', '.join(key)}) DO UPDATE SET {adding}", **dict(zip(names, values, strict=True))
         )
 
 
@@ -194,9 +197,10 @@ def _days(entries: Iterable[Entry], where: tzinfo) -> dict[tuple[Value, ...], li
 def _counts(entries: Iterable[Entry], where: tzinfo) -> dict[tuple[Value, ...], list[int]]:
     found: dict[tuple[Value, ...], list[int]] = {}
     for entry in entries:
+        added, times = [*amounts(entry)], list(zip(SPANS, starts(entry.at_ms, where), strict=True))
         for subject in subjects(entry):
-            for span, start in starts(entry.at_ms, where)._asdict().items():
-                _sum(found, (*subject, span, start), [*amounts(entry)])
+            for span, start in times:
+                _sum(found, (*subject, span, start), added)
     return found
 
 
@@ -205,15 +209,12 @@ def _sum(into: dict[tuple[Value, ...], list[int]], key: tuple[Value, ...], added
     into[key] = added if before is None else [old + more for old, more in zip(before, added, strict=True)]
 
 
-def _rows(columns: Sequence[str], rows: Sequence[Sequence[Value]]) -> tuple[str, dict[str, Value]]:
-    """Return the rows as SQL, with their values by name."""
-    values: dict[str, Value] = {}
-    lines = []
-    for number, row in enumerate(rows):
-        names = [f"{column}_{_letters(number)}" for column in columns]
-        values |= zip(names, row, strict=True)
-        lines.append(f"({', '.join(f':{name}' for name in names)})")
-    return ", ".join(lines), values
+@cache  # there are as many of them as rows of one statement
+def _inserting(table: str, columns: tuple[str, ...], rows: int) -> tuple[str, list[str]]:
+    """Return the statement that inserts so many rows, and the names of its values, row by row."""
+    names = [[f"{column}_{_letters(number)}" for column in columns] for number in range(rows)]
+    lines = ", ".join(f"({', '.join(f':{name}' for name in row)})" for row in names)
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES {lines}", [name for row in names for name in row]
 
 
 def _listed(items: Sequence[Value]) -> tuple[str, dict[str, Value]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -27,7 +27,12 @@ def zone(name: str) -> tzinfo:
 
 def starts(at_ms: int, where: tzinfo) -> Starts:
     """Return the minute (of UTC), day and month of a moment, e.g. `2026-11-30T13:05`, `2026-11-30`, `2026-11`."""
-    moment = datetime.fromtimestamp(at_ms / 1000, where)
+    return _starts(at_ms // 60_000, where)
+
+
+@lru_cache(maxsize=10_000)  # asked for several times a message, most of them of one minute
+def _starts(minutes: int, where: tzinfo) -> Starts:
+    moment = datetime.fromtimestamp(minutes * 60, where)
     day = moment.date().isoformat()
     minute = moment if where is UTC else moment.astimezone(UTC)
     return Starts(minute.strftime("%Y-%m-%dT%H:%M"), day, day[:7])

@@ -38,6 +38,7 @@ PARTS = (
     "deletion",
     "replays",
     "cost",
+    "quotas",
 )
 
 
