@@ -6,7 +6,7 @@ import re
 
 import aiohttp
 
-from gateway.admin.acts import dead_letters, health, takeover, turns
+from gateway.admin.acts import dead_letters, health, people, settings, takeover, turns, usage
 from gateway.admin.operations import Acting, Handlers
 from tests.admin_pages import NOW_MS, FakeDoorkeeper, admin, console
 
@@ -100,6 +100,45 @@ async def test_messages_are_counted_by_what_became_of_them() -> None:
     assert "<title>12:00 · answered: 1,200</title>" in page
     assert "<title>13:00 · answered: 34</title>" in page
     assert "<title>12:00 · not meant to be answered: 5</title>" in page
+
+
+async def test_requests_quotas_and_settings_that_are_not_in_force_are_told() -> None:
+    line = usage.QuotaLine(
+        kind="person",
+        channel=None,
+        name="7",
+        measure="messages",
+        span="day",
+        used="9",
+        most="9",
+        share=1,
+        over=True,
+        ends="x",
+    )
+    status = settings.StatusTold(
+        number=3, newest=4, digest="d", file="f", problem="revision 4: <agents>", secrets=None, sections=(), fixed=(), kinds=(),
+        channels={}, agents=(),
+    )  # fmt: skip
+
+    async def requests(acting: Acting, asked: people.RequestsAsked) -> people.RequestsPage:
+        return people.RequestsPage(requests=(), unfinished=(), next=None)
+
+    async def quotas(acting: Acting, asked: usage.QuotasAsked) -> usage.QuotasTold:
+        return usage.QuotasTold(currency="EUR", lines=(line,))
+
+    async def newest(acting: Acting, asked: object) -> settings.StatusTold:
+        return status
+
+    bound: Handlers = {people.REQUESTS: requests, usage.QUOTAS: quotas, settings.STATUS: newest}
+    page = await overview(bound)
+
+    assert [("", "0"), ("warn", "1")] == tiles(page)
+    assert "1 used up" in page
+    assert "revision 4: &lt;agents&gt;" in page
+    assert "Something needs you." in page
+
+    of_one_channel = await overview(bound, doorkeeper=FakeDoorkeeper(actor=admin("admin", "shop")))
+    assert [("warn", "1")] == tiles(of_one_channel)
 
 
 async def test_who_has_no_channel_yet_is_told_what_one_is() -> None:

@@ -9,6 +9,7 @@ from string import Formatter
 import pytest
 
 from gateway.admin.console import parts, sign_in_words
+from gateway.admin.console.page import Shelves
 from gateway.admin.console.part import Part, words_of
 from gateway.admin.console.words import language_of, translator
 
@@ -77,6 +78,13 @@ def test_every_place_of_the_navigation_is_told_in_a_sentence() -> None:
     ]
 
     assert [] == bare
+
+
+async def test_every_template_can_be_read() -> None:
+    shelf = await Shelves().shelf()
+
+    for name in shelf.templates.list_templates():
+        shelf.templates.get_template(name)
 
 
 def test_templates_keep_to_the_policy() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -66,7 +67,12 @@ def _read() -> Shelf:
 
 
 def _environment(assets: Mapping[str, Asset]) -> Environment:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # who never opens the console does not load it
+    from jinja2 import (
+        Environment,
+        FileSystemLoader,
+        StrictUndefined,
+        TemplateSyntaxError,
+    )  # who never opens the console does not load it
 
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
@@ -80,5 +86,6 @@ def _environment(assets: Mapping[str, Asset]) -> Environment:
     environment.filters |= {"clock": figures.clock, "iso": figures.iso, "number": figures.number, "ago": figures.ago}
     environment.globals |= {"lines": charts.lines, "bars": charts.bars, "asset": lambda name: assets[name].url}
     for name in environment.list_templates():
-        environment.get_template(name)
+        with suppress(TemplateSyntaxError):  # one page's mistake is that page's
+            environment.get_template(name)
     return environment

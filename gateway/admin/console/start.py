@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 from aiohttp import web
 
-from gateway.admin.acts import dead_letters, health, takeover, turns
+from gateway.admin.acts import dead_letters, health, people, settings, takeover, turns, usage
 from gateway.admin.console.charts import Drawing, Series, bars
 from gateway.admin.console.figures import ago
 from gateway.admin.console.part import NavEntry, Part, get
@@ -50,9 +50,16 @@ async def overview(visit: Visit) -> web.StreamResponse:
         tiles.append(_letters(visit, await visit.perform(dead_letters.LIST, dead_letters.LettersAsked(limit=_MOST))))
     if visit.offers(takeover.LIST):
         tiles.append(_takeovers(visit, await visit.perform(takeover.LIST, takeover.TakeoversAsked(limit=_MOST))))
-    well = not any(tile.mood in ("bad", "warn") for tile in tiles)
+    if visit.offers(people.REQUESTS):
+        tiles.append(_requests(visit, await visit.perform(people.REQUESTS, people.RequestsAsked(limit=_MOST))))
+    if visit.offers(usage.QUOTAS):
+        tiles.append(_quotas(visit, await visit.perform(usage.QUOTAS, usage.QuotasAsked(limit=_MOST))))
+    problem = (await visit.perform(settings.STATUS)).problem if visit.offers(settings.STATUS) else None
+    well = problem is None and not any(tile.mood in ("bad", "warn") for tile in tiles)
     add = visit.leads_to("/admin/channels")
-    return visit.render("start/overview.html", tiles=tiles, well=well, drawing=drawing, channels=channels, add=add)
+    return visit.render(
+        "start/overview.html", tiles=tiles, well=well, problem=problem, drawing=drawing, channels=channels, add=add
+    )
 
 
 def drawn(visit: Visit, counted: Sequence[turns.CountTold]) -> Drawing:
@@ -121,6 +128,28 @@ def _takeovers(visit: Visit, page: takeover.TakeoversPage) -> Tile:
         told=visit.t("start.takeovers.told", active=len(page.takeovers) - asked),
         mood="warn" if asked else "",
         to=visit.leads_to("/admin/takeovers"),
+    )
+
+
+def _requests(visit: Visit, page: people.RequestsPage) -> Tile:
+    count = len(page.requests)
+    return Tile(
+        name=visit.t("start.requests"),
+        value=f"{count}+" if page.next else str(count),
+        told=visit.t("start.requests.told"),
+        mood="warn" if count else "",
+        to=visit.leads_to("/admin/privacy-requests"),
+    )
+
+
+def _quotas(visit: Visit, told: usage.QuotasTold) -> Tile:
+    over = sum(line.over for line in told.lines)
+    return Tile(
+        name=visit.t("start.quotas"),
+        value=str(len(told.lines)),
+        told=visit.t("start.quotas.told", over=over),
+        mood="warn" if told.lines else "",
+        to=visit.leads_to("/admin/usage"),
     )
 
 

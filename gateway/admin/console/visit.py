@@ -87,7 +87,9 @@ class Visit:
         return path if any(entry.path == path and self._sees(entry) for entry in self.common.nav) else ""
 
     def offers(self, operation: Operation) -> bool:
-        """Whether an act is there, and the reader has its right for at least one channel."""
+        """Whether an act is there, and the reader has its right: for the whole gateway, if it needs that, or somewhere."""
+        if operation.where == "gateway" and not may(self.actor, operation.right):
+            return False
         return operation in self.common.service.operations and channels_of(self.actor, operation.right) != frozenset()
 
     async def perform(self, operation: Operation, request: msgspec.Struct | None = None) -> Any:
