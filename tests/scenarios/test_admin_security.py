@@ -19,6 +19,7 @@ from gateway.admin.console.parts import PARTS
 from gateway.admin.operations import Operation
 from gateway.admin.rights import ROLES, Role
 from gateway.admin.table import OPERATIONS
+from tests.browsing import chromium
 from tests.scenarios.admins import PASSWORD, Admins, Reader
 from tests.scenarios.stage import stage
 from tests.scenarios.world import SECRET, Prompt
@@ -147,6 +148,35 @@ async def test_no_page_runs_what_people_wrote(admins: Admins) -> None:
 
     assert {} == {path: wrong for path, text in read.items() if (wrong := active(text))}
     assert any(MARK in text for text in read.values()), "no page showed what was hostile"
+
+
+@pytest.mark.browser
+async def test_a_browser_runs_nothing_of_it(admins: Admins) -> None:
+    """The same pages in a real browser: not one of the hostile words becomes a script, a link that runs, or a request to
+    elsewhere, and the policy has nothing to refuse."""
+    async with admins.signed_in(OWNER) as reader, chromium() as browser:
+        paths = list(await pages(reader))
+        context = await browser.new_context()
+        await context.add_init_script(f"window.{MARK} = () => {{ window.ran = true }}")
+        origin = admins.stage.gateway.url
+        await context.add_cookies(
+            [{"name": cookie.key, "value": cookie.value, "url": origin} for cookie in reader.session.cookie_jar]
+        )
+        page, told = await context.new_page(), list[str]()
+        page.on("console", lambda message: told.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: told.append(str(error)))
+        page.on("dialog", lambda dialog: told.append(dialog.message))
+        page.on("request", lambda request: None if request.url.startswith(origin) else told.append(request.url))
+        ran = []
+        for path in paths:
+            await page.goto(f"{origin}{path}", wait_until="domcontentloaded")
+            ran += [path] if await page.evaluate("window.ran === true") else []
+            risky = "a[href^='javascript:' i], [onerror], [onload], iframe, object, embed, base"
+            ran += [path] if await page.locator(risky).count() else []
+        await context.close()
+
+    assert len(paths) > 5
+    assert ([], []) == (ran, told)
 
 
 async def test_no_page_shows_a_secret(admins: Admins) -> None:
