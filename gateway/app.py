@@ -642,6 +642,7 @@ async def run(
                 personal=personal,
                 current=rooms.current,
                 accounts_changed=accounts_changed,
+                joined=usage.meter.join,
                 ids=ids,
                 configuration=lambda: live.configuration,
                 clock=now_ms,

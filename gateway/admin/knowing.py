@@ -8,7 +8,7 @@ link, an export, an erasure) needs the right for the whole gateway.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 
 from config.loader import Configuration
 from gateway.admin.acts.people import (
@@ -70,7 +70,7 @@ STAYS_ALL = "It was joined too long ago: the account is a new person's, of whom 
 
 
 class PeopleActs:
-    """Does the acts. `changed` is told when accounts are others' than before."""
+    """Does the acts. `changed` is told when accounts are others' than before, `joined` who is whom now (absorbed, survivor)."""
 
     def __init__(
         self,
@@ -80,6 +80,7 @@ class PeopleActs:
         eraser: Eraser,
         configuration: Callable[[], Configuration],
         changed: Callable[[], None],
+        joined: Callable[[int, int], Awaitable[None]],
         ids: Ids,
         clock: Callable[[], int],
     ) -> None:
@@ -90,6 +91,7 @@ class PeopleActs:
         self._eraser = eraser
         self._configuration = configuration
         self._changed = changed
+        self._joined = joined
         self._ids = ids
         self._clock = clock
 
@@ -237,6 +239,7 @@ class PeopleActs:
         if not isinstance(made, Linked):
             raise Disagrees("one of them was joined with somebody or erased meanwhile; look again")
         self._changed()
+        await self._joined(made.absorbed_id, made.survivor_id)
         acting.note(link=str(made.link_id))
         until_ms = next((row.until_ms for row in await self._store.links.made(made.survivor_id)), None)
         return LinkMade(

@@ -3,7 +3,7 @@ take what they need of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from adapters.base import Address
@@ -47,7 +47,7 @@ from memory.service import Memory
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
     """The running gateway, as acts see it. `current` says where an address is now, `accounts_changed` is told when accounts are
-    others' than before, `clock` gives milliseconds since 1970."""
+    others' than before, `joined` who is whom now (absorbed, survivor), `clock` gives milliseconds since 1970."""
 
     database: Database
     layers: Layers
@@ -69,6 +69,7 @@ class Parts:
     personal: PersonalMemory
     current: Callable[[Address], Address]
     accounts_changed: Callable[[], None]
+    joined: Callable[[int, int], Awaitable[None]]
     ids: Ids
     configuration: Callable[[], Configuration]
     clock: Callable[[], int]
@@ -151,6 +152,7 @@ def people_acts(parts: Parts) -> tuple[Handlers, ...]:
         eraser=parts.eraser,
         configuration=parts.configuration,
         changed=parts.accounts_changed,
+        joined=parts.joined,
         ids=parts.ids,
         clock=parts.clock,
     )

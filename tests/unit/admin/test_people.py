@@ -65,6 +65,7 @@ class Office:
         self.now = NOW
         self.log = Log()
         self.changed = 0
+        self.joined: list[tuple[int, int]] = []
         self.turns = 0
         ids = Ids(5)
         self.acts = PeopleActs(
@@ -84,6 +85,7 @@ class Office:
             ),
             configuration=lambda: configuration,
             changed=self._changed,
+            joined=self._join,
             ids=ids,
             clock=lambda: self.now,
         )
@@ -93,6 +95,9 @@ class Office:
 
     async def _uncount(self, _person: int) -> int:
         return 0
+
+    async def _join(self, absorbed: int, survivor: int) -> None:
+        self.joined.append((absorbed, survivor))
 
     def _changed(self) -> None:
         self.changed += 1
@@ -360,6 +365,7 @@ async def test_persons_are_joined_by_a_confirmed_act_and_taken_apart_again(offic
     made = await office.do(acts.LINK, msgspec.structs.replace(wish, confirm=True), by=STAFF)
 
     assert (str(ann), str(bob), office.now + UNDO_MS) == (made.survivor, made.absorbed, made.until_ms)
+    assert [(bob, ann)] == office.joined  # what was spent is one's, too
     assert ["tea", "jam"] == await office.values(ann)
     assert [str(ann)] == await office.find("bob")
     (link,) = (await office.show(bob)).links
