@@ -1,0 +1,50 @@
+"""What the page of channels' health says."""
+
+from __future__ import annotations
+
+from gateway.admin.console.words import Catalogue
+
+WORDS: Catalogue = {
+    "health.title": {"en": "Health of channels", "zh": "渠道健康"},
+    "health.title.told": {
+        "en": "See whether each channel works, how far it lags, and what fails.",
+        "zh": "查看各渠道是否正常、延迟多少、哪里出错。",
+    },
+    "health.lead": {
+        "en": "Signs of life of the last 24 hours. What is counted since the start is this instance's.",
+        "zh": "最近 24 小时的状况。自启动以来的计数仅指本实例。",
+    },
+    "health.ask": {"en": "Ask the platforms now", "zh": "立即询问平台"},
+    "health.up": {"en": "Connected", "zh": "已连接"},
+    "health.down": {"en": "Not connected", "zh": "未连接"},
+    "health.probed": {"en": "The platform says", "zh": "平台回应"},
+    "health.probed.ok": {"en": "all is well", "zh": "一切正常"},
+    "health.last_event": {"en": "Last message", "zh": "最近的消息"},
+    "health.last_delivery": {"en": "Last delivery", "zh": "最近的送达"},
+    "health.waiting": {"en": "Waiting for a reply", "zh": "等待回复"},
+    "health.lag": {"en": "oldest waits {span}", "zh": "最早的已等 {span}"},
+    "health.outbox": {"en": "Waiting to be sent", "zh": "等待发送"},
+    "health.errors": {"en": "Got no answer", "zh": "没有得到回答"},
+    "health.errors.of": {"en": "{failed} of {ended}", "zh": "{failed} / {ended}"},
+    "health.unknown": {"en": "Sends nobody saw end", "zh": "结果未知的发送"},
+    "health.limited": {"en": "Waits that the platform asked for", "zh": "平台要求的等待"},
+    "health.limited.of": {"en": "{count}, {seconds} s together", "zh": "{count} 次，共 {seconds} 秒"},
+    "health.left": {"en": "Could not be stored", "zh": "未能保存"},
+    "health.starts": {"en": "Starts that failed", "zh": "启动失败次数"},
+    "health.turns": {"en": "Its messages", "zh": "该渠道的消息"},
+    "health.chart": {"en": "Messages of the last 24 hours", "zh": "最近 24 小时的消息"},
+    "health.chart.unit": {"en": "an hour, in UTC", "zh": "每小时，UTC 时间"},
+    "health.chart.hour": {"en": "Hour", "zh": "小时"},
+    "health.state.good": {"en": "answered", "zh": "已回答"},
+    "health.state.plain": {"en": "not meant to be answered", "zh": "无需回答"},
+    "health.state.bad": {"en": "got no answer", "zh": "没有得到回答"},
+    "health.state.warn": {"en": "under way", "zh": "进行中"},
+    "health.reasons": {"en": "Why messages were not answered", "zh": "消息未被回答的原因"},
+    "health.rule": {"en": "Rule", "zh": "规则"},
+    "health.count": {"en": "Messages", "zh": "消息数"},
+    "health.empty": {"en": "No channel is configured yet", "zh": "还没有配置渠道"},
+    "health.empty.told": {
+        "en": "A channel connects a bot account of some platform, or a program of yours, to this gateway.",
+        "zh": "渠道把某个平台上的机器人账号，或者您自己的程序，接入本网关。",
+    },
+}
