@@ -40,9 +40,9 @@ class TakeoversAsked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TakeoverTold(msgspec.Struct, frozen=True, kw_only=True):
-    """A take-over. `user` is the account in a private talk. `ends_ms` is when it ends by itself; None: it has ended. `note` is
-    why a human was asked for, `summary` what was left for the agent: for those who may read the conversation, None else.
-    `turn` is the last one, `mine` says that the asker has it."""
+    """A take-over. `user` is the account in a private talk. `touched_ms` is when the operator last did something, `ends_ms` when
+    it ends by itself; None: it has ended. `note` is why a human was asked for, `summary` what was left for the agent: for those
+    who may read the conversation, None else. `turn` is the last one, `mine` says that the asker has it."""
 
     takeover: str
     channel: str
@@ -56,6 +56,7 @@ class TakeoverTold(msgspec.Struct, frozen=True, kw_only=True):
     mine: bool
     created_ms: int
     since_ms: int
+    touched_ms: int
     ends_ms: int | None
     how: str | None
     turn: str
@@ -374,6 +375,7 @@ class TakeoverActs:
             mine=of.operator == _operator(acting).id,
             created_ms=of.created_ms,
             since_ms=of.since_ms,
+            touched_ms=of.touched_ms,
             ends_ms=None if of.state == "ended" else ends_ms,
             how=of.how,
             turn=str(of.turn_id),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from gateway.admin.console import account, audit, help, shell, start, usage, users
+from gateway.admin.console import account, audit, help, shell, start, takeovers, usage, users
 from gateway.admin.console.part import Part
 
 PARTS: tuple[Part, ...] = (
     shell.PART,
     start.PART,
+    takeovers.PART,
     usage.PART,
     users.PART,
     audit.PART,
