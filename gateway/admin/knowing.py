@@ -119,7 +119,12 @@ class PeopleActs:
         for person_id in await self._called(asked.who.strip(), limit=asked.limit):
             person = await self._persons.find(person_id)
             line = None if person is None else await self._line(acting, person)
-            if line is not None and line not in lines:
+            # By an account that one may not know of nobody is found: else it would tell whose it is.
+            if (
+                line is not None
+                and line not in lines
+                and (acting.channels() is None or _named(line, asked.who.strip()))
+            ):
                 lines.append(line)
         acting.note(found=len(lines))
         return PersonsPage(people=tuple(lines[: asked.limit]), next=None)
@@ -373,6 +378,14 @@ def _line(person: Person, identities: Iterable[IdentityTold]) -> PersonLine:
         erased_ms=person.erased_ms,
         identities=tuple(identities),
     )
+
+
+def _named(line: PersonLine, who: str) -> bool:
+    """Whether who was asked for is told in the line."""
+    names = {line.person}
+    for one in line.identities:
+        names |= {one.account, f"{one.tenant}.{one.account}", f"{one.kind}:{one.tenant}:{one.account}"}
+    return who in names
 
 
 def _identity(one: Identity, channels: tuple[str, ...] = ()) -> IdentityTold:

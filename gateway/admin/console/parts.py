@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from gateway.admin.console import account, audit, help, shell, start, takeovers, usage, users
+from gateway.admin.console import account, audit, help, letters, people, shell, start, takeovers, usage, users
 from gateway.admin.console.part import Part
 
 PARTS: tuple[Part, ...] = (
     shell.PART,
     start.PART,
     takeovers.PART,
+    letters.PART,
+    people.PART,
     usage.PART,
     users.PART,
     audit.PART,

@@ -236,6 +236,9 @@ async def test_of_a_person_one_knows_what_came_from_ones_channels(office: Office
     assert [("webhook", ("hook",))] == [(one.kind, one.channels) for one in told.person.identities]
     assert ("42@hook",) == told.names
     assert ((), ()) == (told.links, told.requests)
+    for who in ("zoé", "page.zoé", "console:page:zoé"):
+        assert [] == await office.find(who, by=HOOK), "by another's account it would be told whose it is"
+    assert [str(person)] == await office.find(str(person), by=HOOK)
     everything = msgspec.json.encode(told).decode() + repr(await office.find("42", by=HOOK))
     assert [] == [word for word in ("zoé", "secret", "page") if word in everything]
     assert ["secret jam"] == await office.values(person, by=PAGE)

@@ -1,0 +1,101 @@
+"""What the pages of dead letters say."""
+
+from __future__ import annotations
+
+from gateway.admin.console.words import Catalogue
+
+WORDS: Catalogue = {
+    "letters.title": {"en": "Dead letters", "zh": "未送达"},
+    "letters.title.told": {
+        "en": "What was given up or may not have arrived: send it again, answer it by hand, or set it aside.",
+        "zh": "已放弃或可能未送达的回复：重新发送、人工回答或搁置。",
+    },
+    "letters.lead": {
+        "en": "Each of these messages waits for somebody to decide. Whatever you do takes place once, whoever else decides "
+        "at the same time.",
+        "zh": "以下每条消息都在等待处理。无论多少人同时操作，每次处理只会生效一次。",
+    },
+    "letters.empty": {"en": "Nothing waits for you", "zh": "没有待处理的消息"},
+    "letters.empty.told": {
+        "en": "A reply that a platform refuses, a message that can't be answered, and a send of which nobody saw the end show up "
+        "here.",
+        "zh": "平台拒收的回复、无法回答的消息，以及结果未知的发送会出现在这里。",
+    },
+    "letters.none.filtered": {"en": "Nothing waits that this filter lets through.", "zh": "没有符合筛选条件的消息。"},
+    "letters.filter": {"en": "Filter", "zh": "筛选"},
+    "letters.any": {"en": "any", "zh": "不限"},
+    "letters.tick": {"en": "Choose", "zh": "选择"},
+    "letters.tick.one": {"en": "Choose turn {turn}", "zh": "选择轮次 {turn}"},
+    "letters.turn": {"en": "Turn", "zh": "轮次"},
+    "letters.kind": {"en": "What happened", "zh": "情况"},
+    "letters.kind.dead": {"en": "given up", "zh": "已放弃"},
+    "letters.kind.unknown": {"en": "may not have arrived", "zh": "可能未送达"},
+    "letters.channel": {"en": "Channel", "zh": "渠道"},
+    "letters.place": {"en": "Where", "zh": "位置"},
+    "letters.private": {"en": "private", "zh": "私聊"},
+    "letters.group": {"en": "group", "zh": "群聊"},
+    "letters.gone": {"en": "not configured any more", "zh": "已不在配置中"},
+    "letters.code": {"en": "Reason", "zh": "原因"},
+    "letters.code.help": {
+        "en": "As it is listed, for example undeliverable.",
+        "zh": "与列表中的写法一致，例如 undeliverable。",
+    },
+    "letters.accepted": {"en": "Came in", "zh": "收到时间"},
+    "letters.saw": {"en": "The person saw", "zh": "对方看到"},
+    "letters.saw.nothing": {"en": "nothing", "zh": "什么都没有"},
+    "letters.saw.part": {"en": "a part of the answer", "zh": "部分回答"},
+    "letters.saw.perhaps": {"en": "perhaps the answer", "zh": "可能看到了回答"},
+    "letters.saw.notice": {"en": "that there is no answer", "zh": "无法回答的提示"},
+    "letters.saw.perhaps_notice": {"en": "perhaps that there is no answer", "zh": "可能看到了无法回答的提示"},
+    "letters.chosen": {"en": "With those that are chosen", "zh": "对所选消息"},
+    "letters.retry": {"en": "Try again", "zh": "重试"},
+    "letters.discard": {"en": "Set aside", "zh": "搁置"},
+    "letters.answer": {"en": "Answer by hand", "zh": "人工回答"},
+    "letters.send": {"en": "Send again", "zh": "重新发送"},
+    "letters.again": {"en": "Have it answered again", "zh": "让智能体重新回答"},
+    "letters.discard.sure": {"en": "Set this aside?", "zh": "搁置这条消息？"},
+    "letters.discard.told": {
+        "en": "It stays as it ended and leaves this list. The person hears nothing more of it.",
+        "zh": "消息保持现状并从列表中移除，对方不会再收到任何内容。",
+    },
+    "letters.send.sure": {"en": "Send it although it may have arrived?", "zh": "消息可能已送达，仍要发送吗？"},
+    "letters.send.told": {
+        "en": "Nobody saw the end of this send. Sent again, the person may see it twice.",
+        "zh": "这次发送的结果未知。重新发送后，对方可能会看到两次。",
+    },
+    "letters.may_repeat": {
+        "en": "also those that may have arrived (people may see them twice)",
+        "zh": "包括可能已送达的（对方可能会看到两次）",
+    },
+    "letters.words": {"en": "Your answer", "zh": "您的回答"},
+    "letters.words.help": {
+        "en": "It goes where the reply would have gone, under your name, and the agent learns of it. Markdown works.",
+        "zh": "将以您的名义发送到原本应回复的位置，智能体之后也会知道。支持 Markdown。",
+    },
+    "letters.name": {"en": "Your name, as the person sees it", "zh": "对方看到的名字"},
+    "letters.name.help": {"en": "Left empty: the name that you sign in with.", "zh": "留空则使用您的登录名。"},
+    "letters.said": {"en": "What was said", "zh": "对方的消息"},
+    "letters.said.hidden": {
+        "en": "Your role does not show what was said in this channel.",
+        "zh": "您的角色无权查看该渠道的消息内容。",
+    },
+    "letters.pieces": {"en": "What should have gone back", "zh": "应发出的回复"},
+    "letters.pieces.none": {"en": "No reply was made.", "zh": "没有生成回复。"},
+    "letters.piece.sent": {"en": "arrived", "zh": "已送达"},
+    "letters.piece.unknown": {"en": "may have arrived", "zh": "可能已送达"},
+    "letters.piece.dead": {"en": "did not arrive", "zh": "未送达"},
+    "letters.piece.waiting": {"en": "waits", "zh": "等待中"},
+    "letters.piece.sending": {"en": "is being sent", "zh": "发送中"},
+    "letters.piece.earlier": {"en": "earlier try", "zh": "之前的尝试"},
+    "letters.tries": {"en": "Tries", "zh": "尝试次数"},
+    "letters.reason": {"en": "What the platform said", "zh": "平台返回"},
+    "letters.trace": {"en": "The turn's trace", "zh": "查看轮次追踪"},
+    "letters.results": {"en": "What became of each", "zh": "处理结果"},
+    "letters.result": {"en": "Result", "zh": "结果"},
+    "letters.none_ticked": {"en": "Nothing was chosen.", "zh": "没有选择任何消息。"},
+    "letters.all_dealt": {"en": "{count} dealt with.", "zh": "已处理 {count} 条。"},
+    "letters.done.send": {"en": "It is on its way.", "zh": "已重新发送。"},
+    "letters.done.answer": {"en": "It is being answered again.", "zh": "正在重新回答。"},
+    "letters.done.by_hand": {"en": "Your answer is on its way.", "zh": "您的回答正在发送。"},
+    "letters.done.discard": {"en": "It is set aside.", "zh": "已搁置。"},
+}
