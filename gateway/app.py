@@ -470,7 +470,13 @@ async def run(
         personal = PersonalMemory(store=store, ids=ids, clock=now_ms)
         remembering = MemoryOnPage(personal=personal, people=people, live=live)
         asking = Asking(
-            live=live, memory=memory, streams=streams, metrics=metrics, spending=usage.spending, traces=traces
+            live=live,
+            memory=memory,
+            streams=streams,
+            metrics=metrics,
+            quotas=usage.quotas,
+            spending=usage.spending,
+            traces=traces,
         )
         responder = Responder(
             inbox=queues,

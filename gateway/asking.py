@@ -27,6 +27,7 @@ from gateway.policy import policy_of
 from gateway.routing import Route, place_of
 from gateway.small_model import model_name
 from gateway.traces import OFF, Traces
+from gateway.usage.enforcing import Quotas
 from gateway.usage.spending import Spending
 from memory.base import Call, Step
 from memory.ids import now_ms
@@ -115,10 +116,12 @@ class Asking:
         memory: Memory,
         streams: Streams,
         metrics: Metrics,
+        quotas: Quotas,
         spending: Spending,
         traces: Traces = OFF,
     ) -> None:
         self._traces = traces
+        self._quotas = quotas
         self._spending = spending
         self._live = live
         self._memory = memory
@@ -170,7 +173,7 @@ class Asking:
             # As the settings are now: agent, policy and revision of one moment, whatever was reloaded since the turn began.
             configuration = self._live.configuration
             room = place_of(head.event, configuration)
-            if room is None or room.fallback is None:
+            if room is None or room.fallback is None or await self._quotas.agent_used_up(room.fallback):
                 raise
             logger.warning("fallback agent answers", extra={"fallback": room.fallback, "reason": str(fault)})
             async with self.lent(room.fallback, room) as other:

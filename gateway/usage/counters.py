@@ -15,7 +15,7 @@ from gateway.usage.entries import Entry
 from gateway.usage.rows import Amounts, Subject, amounts, subjects
 from gateway.usage.windows import SPANS, Span, Starts, starts
 
-BOUND = 100_000
+BOUND = 20_000
 
 
 @dataclass(slots=True)

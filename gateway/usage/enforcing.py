@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 TELL_AGAIN_MS = {"minute": 60_000, "day": 3_600_000, "month": 3_600_000}
 """Whoever asks on is told no more often than so: answering each message would be a flood of our own."""
-REMEMBERED = 50_000
+REMEMBERED = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

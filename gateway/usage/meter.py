@@ -28,10 +28,12 @@ logger = logging.getLogger(__name__)
 GATHER_S = 0.2
 """How long entries wait for others; on several instances a part of what a hard limit may be passed by."""
 RETRY_S = 1.0
+REST_S = 5.0
+"""How long nothing is read after that failed: not every message shall wait for a database that is away."""
 MOST_WAITING = 20_000
 AT_ONCE = 400
 """Entries of one transaction: others write to the same file."""
-REMEMBERED = 50_000
+REMEMBERED = 10_000
 ERASED = 1_000
 
 
@@ -63,6 +65,7 @@ class Meter:
         self._waiting: list[Entry] = []
         self._noted: OrderedDict[tuple[int, Purpose], None] = OrderedDict()
         self._erased: OrderedDict[int, None] = OrderedDict()
+        self._resting_until = 0.0
         self._wake = asyncio.Event()
         self._draining = asyncio.Event()
         self._writing = asyncio.Lock()  # what is read must not overlap with what is just being written
@@ -91,13 +94,15 @@ class Meter:
 
     async def ready(self, subjects: Sequence[Subject]) -> None:
         """Have at hand what these have used up. Never raises for the database: what is at hand counts then."""
-        stale = self.counters.stale(subjects, now_s=time.monotonic())
-        if not stale:
+        now = time.monotonic()
+        stale = self.counters.stale(subjects, now_s=now)
+        if not stale or now < self._resting_until:
             return
         try:
             async with asyncio.timeout(self._read_s()), self._writing:
                 await self._read(self.counters.stale(stale, now_s=time.monotonic()))
         except (StoreBusy, TimeoutError):
+            self._resting_until = time.monotonic() + REST_S
             logger.warning("what was used up is not known; only what is counted here is heeded", exc_info=True)
 
     async def _read(self, found: Sequence[Subject]) -> None:

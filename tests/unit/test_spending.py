@@ -86,7 +86,7 @@ async def test_what_a_call_counts_as(
     world: World, ended: Call, text: str, told: tuple[int, int, int, bool, bool, int | None]
 ) -> None:
     """As its service tells; else by the prompt that it was sent and the words that came, as whoever stops every answer would pay
-    for none."""
+    for none; in every script (langchain-ai/langchainjs#11304)."""
     world.spending.answered(ended, turn_id=5, caller=ADA, prompt_tokens=90, text=text)
 
     (one,) = world.told()
@@ -121,7 +121,7 @@ async def test_where_no_model_answers_nothing_is_spent(world: World) -> None:
 async def test_what_memory_asks_counts_for_its_conversation(
     world: World, usage: Usage | None, text: str, told: tuple[int, int, bool], *, failed: bool
 ) -> None:
-    """With the person and room of the turn that it learns from."""
+    """With the person and room of the turn that it learns from: nobody is to be surprised by it (getzep/graphiti#467)."""
     of = ledger(50, 5, person_id=7, frame=Frame(channel="shop", conversation="客服/9", chat_type="group"))
     world.spending.remembered(usage, ledger=of, agent="small", model="mini", prompt="asked", text=text, failed=failed)
 

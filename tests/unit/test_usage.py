@@ -181,6 +181,14 @@ def test_held_messages_count_at_once() -> None:
     assert 0 == counted.used(PERSON, starts(NOON, UTC))["day"].messages
 
 
+def test_rooms_of_one_number_are_two() -> None:
+    """On two channels, whatever their platforms call them."""
+    there = Subject("room", "other", ROOM.room)
+    counted = counters(called(1, 100), subjects=(PLACE, there))
+
+    assert (100, 0) == tuple(counted.used(one, starts(NOON, UTC))["day"].tokens for one in (PLACE, there))
+
+
 def test_tokens_and_money_are_limits_too() -> None:
     """A room's tokens and a person's money, whoever's call it was."""
     counted = counters(called(1, 100))
@@ -199,7 +207,8 @@ def test_the_share_that_is_soft() -> None:
 
 
 def test_counters_are_bounded_and_read_again() -> None:
-    """Whoever falls out is read anew; where others count, whatever is older than allowed, too."""
+    """Whoever falls out is read anew; where others count, whatever is older than allowed, too. (AstrBot's limiter, which kept a
+    counter for every session for ever and took two platforms' rooms of one number for one.)"""
     counted = Counters(fresh_s=1, bound=1)
     counted.put(PERSON, {}, (), at_ms=NOON, zone=UTC, now_s=0)
     counted.put(PLACE, {"day": Amounts(5, 6, 7)}, (), at_ms=NOON, zone=UTC, now_s=0)
