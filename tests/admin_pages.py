@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -41,6 +42,9 @@ class FakeDoorkeeper:
 
     async def signed_in(self, request: web.Request) -> SignedIn | None:
         return None if self.actor is None else SignedIn(actor=self.actor, csrf=CSRF)
+
+    async def lost(self, request: web.Request, actor: Actor) -> None:
+        await asyncio.Event().wait()
 
 
 @dataclass

@@ -21,6 +21,8 @@ from gateway.admin.rights import Grant, Role
 Source = Literal["hand", "claims"]
 
 LONGEST_NAME = 100
+ACCESS = "access"
+"""The topic that tells all instances that somebody may do less, or that a session or token has ended."""
 _OWNERS = """SELECT count(*) FROM admin_grants g JOIN admin_users u ON u.id = g.user_id
   WHERE u.removed_ms IS NULL AND g.role = 'owner' AND g.channel = '' AND (g.ends_ms IS NULL OR g.ends_ms > :now)"""
 _USERS = "SELECT id, name, password, issuer, created_ms, signed_in_ms FROM admin_users WHERE removed_ms IS NULL"
@@ -134,6 +136,7 @@ class Users:
             revoke = "UPDATE admin_tokens SET revoked_ms = :now WHERE user_id = :user_id AND revoked_ms IS NULL"
             await db.run(revoke, now=now, user_id=user_id)
             await _keep_an_owner(db, now, had_owner=had_owner)
+        await self._database.tell(ACCESS)
 
     async def grant(self, user_id: int, grant: Grant) -> None:
         """Give a role for a place, in the stead of the one given by hand before. Raises `Missing`; `Invalid` for too many;
@@ -147,6 +150,7 @@ class Users:
             ((held,),) = await db.rows("SELECT count(*) FROM admin_grants WHERE user_id = :user_id", user_id=user_id)
             if held > MOST:
                 raise Invalid(f"user {user_id} has {MOST} grants; revoke one first, or grant a role for all channels")
+        await self._database.tell(ACCESS)
 
     async def revoke(self, user_id: int, channel: str | None) -> None:
         """Take away what was given by hand for a place. Raises `Missing`; `Disagrees` where it is the last owner's."""
@@ -159,6 +163,7 @@ class Users:
                     f"user {user_id} was given nothing for {where} by hand; what claims give, the provider takes"
                 )
             await _keep_an_owner(db, self._clock(), had_owner=had_owner)
+        await self._database.tell(ACCESS)
 
     async def set_password(self, user_id: int, kept: str) -> None:
         """Let the user sign in by another password; all sessions end. Raises `Missing`."""
@@ -167,6 +172,7 @@ class Users:
             if await db.run(set_, kept=kept, user_id=user_id) == 0:
                 raise missing(user_id)
             await db.run("DELETE FROM admin_sessions WHERE user_id = :user_id", user_id=user_id)
+        await self._database.tell(ACCESS)
 
     async def claimed(
         self, issuer: str, subject: str, *, name: str, grants: Sequence[Grant], ends_ms: int
@@ -184,6 +190,7 @@ class Users:
             await db.run("DELETE FROM admin_grants WHERE user_id = :user_id AND source = 'claims'", user_id=user_id)
             for grant in sorted(grants, key=lambda one: rank(one.role)):  # of two for one place the stronger counts
                 await db.run(_PUT_CLAIM, user_id=user_id, channel=grant.channel or "", role=grant.role, ends=ends_ms)
+        await self._database.tell(ACCESS)
         return user_id
 
     async def signed_in(self, user_id: int) -> None:

@@ -9,7 +9,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Literal
 
 import msgspec
 from aiohttp import web
@@ -35,6 +34,15 @@ ActorOf = Callable[[web.Request], Awaitable[Actor | None]]
 """Tells who calls; None: nobody that is known."""
 
 
+Lost = Callable[[Callable[[], Awaitable[Actor | None]], Actor], Awaitable[None]]
+"""Returns as soon as an actor is not any more who they were; the callable tells who they are now (`Entrance.lost`)."""
+
+
+async def never(_look: Callable[[], Awaitable[Actor | None]], _actor: Actor) -> None:
+    """Return never: of who can lose nothing."""
+    await asyncio.Event().wait()
+
+
 def bearer(tokens: Tokens) -> ActorOf:
     """Return what tells callers by the API token that they show."""
 
@@ -45,15 +53,15 @@ def bearer(tokens: Tokens) -> ActorOf:
     return actor_of
 
 
-def routes(service: Service, actor_of: ActorOf, *, version: str) -> list[web.RouteDef]:
-    """Return the door's routes for the gateway's HTTP server."""
+def routes(service: Service, actor_of: ActorOf, *, version: str, lost: Lost = never) -> list[web.RouteDef]:
+    """Return the door's routes for the gateway's HTTP server. A stream ends as soon as its reader's rights are `lost`."""
     told = msgspec.json.encode(document(service.operations, version=version))
 
     async def openapi(_request: web.Request) -> web.Response:
         return web.Response(body=told, content_type="application/json")
 
     made = [
-        web.route(operation.method, PREFIX + operation.path, _handler(service, operation, actor_of))
+        web.route(operation.method, PREFIX + operation.path, _handler(service, operation, actor_of, lost))
         for operation in _fixed_first(service.operations)
     ]
     return [web.get(f"{PREFIX}/openapi.json", openapi), *made]
@@ -65,7 +73,7 @@ def _fixed_first(operations: Sequence[Operation]) -> list[Operation]:
 
 
 def _handler(
-    service: Service, operation: Operation, actor_of: ActorOf
+    service: Service, operation: Operation, actor_of: ActorOf, lost: Lost
 ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     async def handle(request: web.Request) -> web.StreamResponse:
         actor = await actor_of(request)
@@ -74,7 +82,9 @@ def _handler(
             raise Problem(401, "token_needed", detail, headers={"WWW-Authenticate": "Bearer"})
         with translated():
             result = await service.perform(actor, operation, await _asked(request, operation))
-            return await _answer(request, result)
+            if isinstance(result, Stream):
+                return await streamed(request, result, lost=lambda: lost(lambda: actor_of(request), actor))
+            return _answer(result)
 
     return handle
 
@@ -92,34 +102,45 @@ async def _asked(request: web.Request, operation: Operation) -> msgspec.Struct:
     return request_of(operation, from_body(body), path=path, strict=True)
 
 
-async def _answer(request: web.Request, result: object) -> web.StreamResponse:
-    if isinstance(result, Stream):
-        return await streamed(request, result)
+def _answer(result: object) -> web.Response:
     body = msgspec.json.encode(result)
     return web.Response(status=204) if body == b"{}" else web.Response(body=body, content_type="application/json")
 
 
-async def streamed(request: web.Request, stream: Stream) -> web.StreamResponse:
-    """Send what comes piece by piece; ends with the stream, with its reader, or with the gateway."""
+async def streamed(request: web.Request, stream: Stream, *, lost: Callable[[], Awaitable[None]]) -> web.StreamResponse:
+    """Send what comes piece by piece; ends with the stream, with its reader, with the gateway, or when the right to it
+    is `lost` (returns then)."""
     response = web.StreamResponse(headers={"Content-Type": stream.media})
     if stream.filename is not None:
         response.headers["Content-Disposition"] = f'attachment; filename="{stream.filename}"'
     await response.prepare(request)
     pieces = stream.pieces
-    closing = asyncio.create_task(request.app[CLOSING].wait(), name="closing")
+    closing = asyncio.create_task(_first(request.app[CLOSING].wait(), lost()), name="closing")
     try:
         while (piece := await _next(pieces, closing)) is not None:
             await response.write(piece)
     finally:
         closing.cancel()
+        await asyncio.gather(closing, return_exceptions=True)
         if (aclose := getattr(pieces, "aclose", None)) is not None:
             await aclose()
     await response.write_eof()
     return response
 
 
-async def _next(pieces: AsyncIterator[bytes], closing: asyncio.Task[Literal[True]]) -> bytes | None:
-    """Return the next piece; None: there is no more, or the gateway stops."""
+async def _first(*ends: Awaitable[object]) -> None:
+    """Return with the first of them, and end the others."""
+    waiting = [asyncio.ensure_future(end) for end in ends]
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for one in waiting:
+            one.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+
+async def _next(pieces: AsyncIterator[bytes], closing: asyncio.Task[None]) -> bytes | None:
+    """Return the next piece; None: there is no more, or it is not to be sent."""
     coming = asyncio.create_task(_piece(pieces), name="next piece")
     try:
         await asyncio.wait((coming, closing), return_when=asyncio.FIRST_COMPLETED)

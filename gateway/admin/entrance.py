@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from config.admin import AdminSettings
-from gateway.admin.access import Users
+from gateway.admin.access import ACCESS, Users
 from gateway.admin.acts.access import AccessActs
 from gateway.admin.acts.audit import AuditActs
 from gateway.admin.acts.credentials import CredentialActs
@@ -13,11 +15,16 @@ from gateway.admin.audit import Audit
 from gateway.admin.database import Database
 from gateway.admin.operations import Handlers
 from gateway.admin.passwords import Passwords
+from gateway.admin.rights import Actor
 from gateway.admin.sessions import Sessions
 from gateway.admin.signing_in import SigningIn
 from gateway.admin.tokens import Tokens
+from gateway.errors import StoreBusy
 from gateway.hot.base import RateLimits
 from gateway.metrics import Metrics
+
+LOOK_S = 60.0
+"""Seconds between two looks at what ends by itself."""
 
 
 class Entrance:
@@ -51,7 +58,24 @@ class Entrance:
             clock=clock,
             counted=(lambda outcome: None) if metrics is None else metrics.login,
         )
+        self._database = database
         self._clock = clock
+
+    async def lost(self, look: Callable[[], Awaitable[Actor | None]], actor: Actor) -> None:
+        """Return as soon as the actor's session or token has ended, or they may do something else than before, on whatever
+        instance that came about: within two seconds; what ends by itself, within a minute. `look` tells who it is now. Returns
+        as well where that can't be told."""
+        number = 0
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_S):
+                    number = await self._database.changed(ACCESS, number)
+            try:
+                now = await look()
+            except StoreBusy:
+                return
+            if now is None or now.grants != actor.grants:
+                return
 
     def handlers(self) -> tuple[Handlers, ...]:
         """Return the acts about access."""

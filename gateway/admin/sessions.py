@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from config.admin import AdminSettings
-from gateway.admin.access import grant_of
+from gateway.admin.access import ACCESS, grant_of
 from gateway.admin.database import Database
 from gateway.admin.grants import merged
 from gateway.admin.rights import Actor
@@ -91,15 +91,18 @@ class Sessions:
             await db.run(_OLD, now=now, idle=self._idle(now), user_id=user_id, most=MOST)
         return secret
 
-    async def current(self, secret: str) -> Session | None:
-        """Return the session that a browser shows; None: there is none, or it has ended. Its rest begins anew."""
+    async def current(self, secret: str, *, rests: bool = False) -> Session | None:
+        """Return the session that a browser shows; None: there is none, or it has ended. Its rest begins anew, unless it `rests`:
+        nobody did anything."""
         now = self._clock()
         async with self._database.reading() as db:
             rows = await db.rows(_LIVE, digest=digest_of(secret), now=now, idle=self._idle(now))
         if not rows:
             return None
         session_id, user_id, name, seen_ms, _, _ = rows[0]
-        if now - seen_ms > min(60.0, self._settings().session_idle_s / 10) * 1000:  # a write for some requests only
+        if (
+            not rests and now - seen_ms > min(60.0, self._settings().session_idle_s / 10) * 1000
+        ):  # a write for some requests only
             async with self._database.writing() as db:
                 await db.run("UPDATE admin_sessions SET seen_ms = :now WHERE id = :id", now=now, id=session_id)
         grants = merged(grant_of(role, channel) for *_, role, channel in rows if role is not None)
@@ -124,3 +127,4 @@ class Sessions:
         """End a session, on every instance at once."""
         async with self._database.writing() as db:
             await db.run("DELETE FROM admin_sessions WHERE id = :id", id=session_id)
+        await self._database.tell(ACCESS)

@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from gateway.admin.access import grant_of
+from gateway.admin.access import ACCESS, grant_of
 from gateway.admin.database import Database, Row, Value
 from gateway.admin.grants import merged, narrowed
 from gateway.admin.operations import Invalid
@@ -140,7 +140,9 @@ class Tokens:
     async def revoke(self, token_id: int) -> int:
         """End a token and those made with it, on every instance at once; returns how many that were."""
         async with self._database.writing() as db:
-            return await db.run(_REVOKE, id=token_id, now=self._clock())
+            revoked = await db.run(_REVOKE, id=token_id, now=self._clock())
+        await self._database.tell(ACCESS)
+        return revoked
 
 
 def _token(row: Row) -> Token:

@@ -10,6 +10,7 @@ from gateway.admin.console import cookies
 from gateway.admin.console.cookies import Line, Way
 from gateway.admin.console.signing import SignedIn
 from gateway.admin.entrance import Entrance
+from gateway.admin.rights import Actor
 from gateway.admin.sessions import csrf_of
 from gateway.admin.signing_in import Comer
 from gateway.proxies import Network, trusts
@@ -35,6 +36,15 @@ class Doorman:
         secret = cookies.read(request.cookies, "session", self.way(request))
         session = await self.entrance.sessions.current(secret) if secret else None
         return None if session is None else SignedIn(actor=session.actor, csrf=csrf_of(secret))
+
+    async def lost(self, request: web.Request, actor: Actor) -> None:
+        secret = cookies.read(request.cookies, "session", self.way(request))
+
+        async def look() -> Actor | None:
+            session = await self.entrance.sessions.current(secret, rests=True)
+            return None if session is None else session.actor
+
+        await self.entrance.lost(look, actor)
 
     def way(self, request: web.Request) -> Way:
         """Return how safe the line to the browser is."""

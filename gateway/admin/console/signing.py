@@ -35,6 +35,10 @@ class Doorkeeper(Protocol):
         """Return the session of the request's cookie; None: none, or one that has ended."""
         ...
 
+    async def lost(self, request: web.Request, actor: Actor) -> None:
+        """Return as soon as that session has ended, or its actor may do something else than before."""
+        ...
+
 
 NOBODY = Actor(id="nobody", name="", grants=(), door="console")
 """Who opens a page that is open to everybody."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +38,7 @@ class Common:
     words: Mapping[str, Mapping[str, str]]
     nav: tuple[NavEntry, ...]
     clock: Callable[[], int]
+    lost: Callable[[web.Request, Actor], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,8 +135,8 @@ class Visit:
         return response
 
     async def stream(self, stream: Stream) -> web.StreamResponse:
-        """Send a download or events piece by piece, until they end, the reader leaves, or the server stops."""
-        return await streamed(self.request, stream)
+        """Send a download or events piece by piece, until they end, the reader leaves or loses the right, or the server stops."""
+        return await streamed(self.request, stream, lost=lambda: self.common.lost(self.request, self.actor))
 
     def _filled(self, template: str, **values: object) -> str:
         return self.shelf.templates.get_template(template).render(self._surroundings() | values)

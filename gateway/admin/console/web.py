@@ -73,7 +73,7 @@ class Console:
         self._parts = parts
         self._shelves = Shelves()
         nav = tuple(entry for part in parts for entry in part.nav)
-        self._common = Common(service=service, words=words_of(parts), nav=nav, clock=clock)
+        self._common = Common(service=service, words=words_of(parts), nav=nav, clock=clock, lost=doorkeeper.lost)
 
     @property
     def pages(self) -> tuple[Page, ...]:
