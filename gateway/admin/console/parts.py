@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
-from gateway.admin.console import account, audit, help, letters, people, shell, start, takeovers, usage, users
+from gateway.admin.console import (
+    account,
+    audit,
+    conversations,
+    health,
+    help,
+    letters,
+    people,
+    shell,
+    start,
+    takeovers,
+    turns,
+    usage,
+    users,
+)
 from gateway.admin.console.part import Part
 
 PARTS: tuple[Part, ...] = (
     shell.PART,
     start.PART,
+    health.PART,
+    turns.PART,
+    conversations.PART,
     takeovers.PART,
     letters.PART,
     people.PART,
