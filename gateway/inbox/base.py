@@ -65,7 +65,8 @@ class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
 class Event(msgspec.Struct, frozen=True, kw_only=True):
     """An event as stored. `turn_id` is its own id, or the head's it was collected into.
 
-    A terminal event has its outcome; a replied one has it only if its reply is the notice of a failure.
+    A terminal event has its outcome; a replied one has it only if its reply is the notice of a failure, or an admin's own words;
+    a waiting one only if an admin took it up again (`gateway/inbox/dead.py`).
     """
 
     id: int
@@ -104,7 +105,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """What goes back for a turn: `text` whole, `chunks` as they go out, in order, to `address` (encoded, opaque here) by way
-    of `queue`. No chunks: the reply is collected by its caller. `failed` set: the text is the notice of a failure."""
+    of `queue`. No chunks: the reply is collected by its caller. `failed` set: the text is the notice of a failure, or an
+    admin's own words."""
 
     event_ids: Sequence[int]
     turn_id: int

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from gateway.inbox.base import Outcome
 from gateway.inbox.erasable import Emptied, Mend, Page
 from gateway.inbox.postgres_events import Connection
@@ -62,8 +64,13 @@ async def erase(db: Connection, event_ids: Sequence[int], outcome: Outcome, *, n
         queues = await _rows(db, _QUEUES, [turn_id for _, turn_id, *_ in found])
         names = {str(queue) for (queue,) in queues}
         await locked(db, names)
+        # An admin may have taken a dead one up again since it was read: that is looked at anew.
+        same = set(await _rows(db, f"{_FOUND} FOR UPDATE", [event_id for event_id, *_ in found]))
+        busy = tuple(event_id for event_id, *rest in found if (event_id, *rest) not in same)
+        found = [row for row in found if row in same]
         emptied = await _erase(db, found, (outcome.state, outcome_text(outcome)), now_ms=now_ms)
         await due_again(db, sorted(names))
+    emptied = msgspec.structs.replace(emptied, busy=(*emptied.busy, *busy))
     return emptied, sum(state == "accepted" and kind == "message" for _, _, _, kind, state in found)
 
 

@@ -302,6 +302,32 @@ class LetterContract:
         for event in (dead, lost, again):
             assert not await queues.letters.reopen(event.id, seen=0, answer=None, now_ms=NOW_MS)
 
+    async def test_an_erasure_and_an_admin_at_once(self, queues: Post) -> None:
+        """Whoever is first: in the end nothing is left of the person, and nothing of theirs goes out (B46)."""
+        gone = Outcome(state="ignored", rule="person_erased")
+        for number in range(4):
+            dead, *_ = await gave_up(queues, f"lane {number}", speaker="Zoé")
+            lost = await refused(queues, "again")
+            acts = queues.letters
+            await asyncio.gather(
+                acts.reopen(dead.id, seen=0, answer=WORDS, now_ms=NOW_MS),
+                acts.send_again(lost.id, seen=0, redirect=stays, now_ms=NOW_MS),
+                acts.set_aside(dead.id, seen=0, now_ms=NOW_MS),
+                queues.erase([dead.id, lost.id], gone, now_ms=NOW_MS),
+            )
+            await queues.erase([dead.id, lost.id], gone, now_ms=NOW_MS)
+
+            for event in (dead, lost):
+                stored = await queues.event(event.id)
+                assert stored is not None
+                assert ("", b"") == (stored.speaker, stored.body)
+                assert stored.state in ("ignored", "dead")
+            assert [] == await queues.due(now_ms=LATE, limit=9)
+            assert [] == told(await acts.listed(Wanted()))
+            for claim in await queues.claim(9):
+                assert [] == await queues.waiting(claim.lane)
+                await queues.release(claim)
+
     async def test_retention_takes_letters_but_not_what_waits_again(self, queues: Post) -> None:
         old = [await gave_up(queues, now_ms=NOW_MS - 9 * DAY_MS) for _ in range(2)]
         assert await queues.letters.reopen(old[1][0].id, seen=0, answer=None, now_ms=NOW_MS)
