@@ -95,6 +95,10 @@ NOTICES: dict[str, dict[Language, str]] = {
         "en": "What may be asked here in a minute is used up. Please write again a minute from now.",
         "zh": "这里这一分钟的用量已经用完，请一分钟后再发。",
     },
+    "quota_near": {
+        "en": "(You have used up {share} % of what I may do for you {span}.)",
+        "zh": "（您{span}的用量已用去 {share}%。）",
+    },
     "quota_day": {"en": "today", "zh": "今天"},
     "quota_month": {"en": "this month", "zh": "本月"},
     "stopped": {"en": "Stopped.", "zh": "已停止。"},

@@ -7,6 +7,7 @@ a stored reply is delivered without asking again, a reply in the outbox ends the
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -322,6 +323,9 @@ class Responder:
                 outgoing = await self._kept(turn, head, draft)
         if outgoing is None:
             return None
+        word = self._quotas.word_for(person, room, language=head.language)
+        if word is not None and outgoing.failed is None:  # the gateway's own word: memory keeps the answer without it
+            outgoing = dataclasses.replace(outgoing, text=f"{outgoing.text}\n\n{word}")
         return await self._human_turns.after(
             turn, head, room, outgoing, notice=before.notice, hand_over=draft.hand_over, person_id=person
         )

@@ -165,6 +165,7 @@ class QuotaSettings(Section):
     room: QuotaLimits = Field(QuotaLimits(), description="Of each group's room, its threads included.")
     channel: QuotaLimits = Field(QuotaLimits(), description="Of the channel as a whole.")
     soft: float = Field(0.8, gt=0, le=1, description="Share of a quota from which on admins are warned; 1: never.")
+    tell: bool = Field(False, description="Tell people, once, that they have used up that share of their own quota.")
 
 
 class RoomSettings(Section):

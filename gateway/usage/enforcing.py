@@ -17,7 +17,7 @@ from adapters.base import InboundEvent, MessageEvent
 from config.channels.base import RoomSettings
 from config.loader import Configuration
 from gateway.admission import PROBE, Verdict
-from gateway.notices import Language
+from gateway.notices import Language, notice
 from gateway.people import People
 from gateway.usage.entries import NOBODY, Cause, message
 from gateway.usage.meter import Meter
@@ -34,7 +34,7 @@ from gateway.usage.quotas import (
     quota_notice,
     reached,
 )
-from gateway.usage.rows import Subject
+from gateway.usage.rows import Subject, person_subject
 from gateway.usage.windows import Starts, starts, zone
 from gateway.wishes import command_in
 
@@ -86,6 +86,7 @@ class Quotas:
         self._clock_ms = clock_ms
         self._told: OrderedDict[tuple[str, str], int] = OrderedDict()
         self._warned: OrderedDict[tuple[Limit, str], None] = OrderedDict()
+        self._words: OrderedDict[tuple[Limit, str], None] = OrderedDict()
 
     async def admit(self, event: InboundEvent, settings: RoomSettings, *, agent: str, verdict: Verdict) -> Admitted:
         """Return the verdict on a message, or its refusal where a quota is used up; what may be answered counts at once, until
@@ -137,6 +138,20 @@ class Quotas:
             return None
         self._met(event.channel, full, "hard")
         return full.rule
+
+    def word_for(self, person: int | None, settings: RoomSettings, *, language: Language) -> str | None:
+        """Return what a person is told beside an answer, once in its time, when the soft share of a quota of theirs of a day or
+        month is used up; None: nothing."""
+        if not settings.quota.tell or person is None:
+            return None
+        limits = [limit for limit in limits_of(person_subject(person), settings.quota.person) if limit.span != "minute"]
+        now = self._clock_ms()
+        used = self._used(now)
+        for limit in nearing(limits, used, soft=settings.quota.soft):
+            if self._first(self._words, (limit, getattr(self._starts(now), limit.span))):
+                share = getattr(used(limit.subject)[limit.span], limit.measure) * 100 // limit.most
+                return notice("quota_near", language, share=share, span=notice(f"quota_{limit.span}", language))
+        return None
 
     async def agent_used_up(self, agent: str) -> bool:
         """Whether the agent's own quota of tokens or money is used up: memory then asks it nothing."""
@@ -193,13 +208,18 @@ class Quotas:
         at = self._starts(now)
         for limit in nearing(limits, self._used(now), soft=soft):
             self._met(channel, limit, "soft")
-            key = (limit, getattr(at, limit.span))
-            if key not in self._warned:
-                self._warned[key] = None
-                if len(self._warned) > REMEMBERED:
-                    self._warned.popitem(last=False)
+            if self._first(self._warned, (limit, getattr(at, limit.span))):
                 about = {"quota": limit.rule, "of": limit.subject.name, "channel": channel}
                 logger.warning("a quota is nearly used up", extra=about)
+
+    def _first(self, said: OrderedDict[tuple[Limit, str], None], key: tuple[Limit, str]) -> bool:
+        """Whether it was not said yet; it is from now on."""
+        if key in said:
+            return False
+        said[key] = None
+        if len(said) > REMEMBERED:
+            said.popitem(last=False)
+        return True
 
     def _starts(self, now: int) -> Starts:
         return starts(now, zone(self._configuration().settings.usage.time_zone))

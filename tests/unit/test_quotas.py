@@ -37,6 +37,7 @@ channels:
   free: {kind: webhook, secrets: [whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=]}
 """
 ANSWER = Verdict("answer", "private")
+ADA = Identity(kind="webhook", tenant="t", account="u1")
 
 
 class World:
@@ -182,7 +183,7 @@ async def test_what_waited_is_asked_about_again(world: World) -> None:
     """Tokens that others before it in line have used up since; a message that was let in counts for itself no more."""
     event = world.said()
     room = world.configuration.effective("shop", event.room, None)
-    person = await world.store.person(Identity(kind="webhook", tenant="t", account="u1"), now_ms=NOON)
+    person = await world.store.person(ADA, now_ms=NOON)
     await world.admit(event)
     await world.admit(world.said())
 
@@ -223,6 +224,24 @@ async def test_admins_are_warned_of_what_comes_near(world: World, caplog: pytest
     (warning,) = [record for record in caplog.records if "nearly used up" in record.message]
     assert "quota_person_messages_day" == warning.__dict__["quota"]
     assert "secret" not in caplog.text
+
+
+async def test_people_may_be_told_before(world: World) -> None:
+    """Once in its time, in their language, where the place wants it; nobody of whom nothing is known."""
+    quotas, person = world.usage.quotas, await world.store.person(ADA, now_ms=NOON)
+    room = world.configuration.effective("shop", "r", None)
+    telling = room.model_copy(update={"quota": room.quota.model_copy(update={"tell": True})})
+    await world.say()
+
+    silent = [quotas.word_for(person, room, language="en"), quotas.word_for(None, telling, language="en")]
+    told = [quotas.word_for(person, telling, language=language) for language in ("zh", "en")]  # type: ignore[arg-type]
+    world.now += 86_400_000
+    await world.say()
+    another_day = quotas.word_for(person, telling, language="en")
+
+    assert [None, None] == silent
+    assert ["（您今天的用量已用去 50%。）", None] == told
+    assert "(You have used up 50 % of what I may do for you today.)" == another_day
 
 
 async def test_what_is_spent_is_measured(world: World) -> None:
