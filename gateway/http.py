@@ -39,7 +39,7 @@ _wire = logging.getLogger(f"{__name__}.wire")
 def _readable(record: logging.LogRecord) -> bool:
     """Whether a line of the HTTP library is for the log: what strangers send that is no request is no error of ours."""
     exc = record.exc_info[1] if record.exc_info else None
-    if isinstance(exc, HttpProcessingError):
+    if isinstance(exc, HttpProcessingError | web.RequestPayloadError):
         logger.debug("request can't be read", extra={"reason": type(exc).__name__})
         return False
     return True

@@ -18,10 +18,14 @@ ERRORS = {
     "403": "The token's grants lack the right.",
     "404": "There is no such thing, or none that the caller may know of.",
     "409": "What it was decided on has changed since.",
-    "413": "The body is too large.",
-    "415": "The body is not JSON.",
     "422": "The request can't be carried out as it is; `problems` names each field.",
     "503": "A store is away; come again after `Retry-After` seconds.",
+}
+OF_BODIES = {
+    "400": "The body broke off, or its coding can't be read.",
+    "408": "The body took too long to arrive.",
+    "413": "The body is too large.",
+    "415": "The body is not JSON.",
 }
 
 
@@ -128,7 +132,8 @@ def _responses(operation: Operation, result: dict[str, Any] | None) -> dict[str,
         told = {"application/json": {"schema": result}}
         done = {"200": {"description": "Done.", "content": told}}
     problem = {"application/problem+json": {"schema": {"$ref": REFERENCE.format(name="ProblemDetails")}}}
-    return done | {status: {"description": text, "content": problem} for status, text in ERRORS.items()}
+    errors = ERRORS if in_query(operation) else dict(sorted((ERRORS | OF_BODIES).items()))
+    return done | {status: {"description": text, "content": problem} for status, text in errors.items()}
 
 
 def _resolved(schema: dict[str, Any], components: dict[str, Any]) -> dict[str, Any]:

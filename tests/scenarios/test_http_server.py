@@ -295,13 +295,16 @@ async def test_what_is_no_request_wakes_nobody(caplog: pytest.LogCaptureFixture,
     assert not [record for record in caplog.records if record.levelno >= logging.INFO]
 
 
-async def test_a_body_that_can_not_be_decoded_is_a_400(client: aiohttp.ClientSession) -> None:
-    """Where a channel takes encoded bodies at all."""
+async def test_a_body_that_can_not_be_decoded_is_a_400(
+    client: aiohttp.ClientSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where a channel takes encoded bodies at all; nobody is woken for it."""
     async with serving(FakeIntake(), {"shop": Echo()}) as url:
         call = {"data": b"not gzip", "headers": {"Content-Encoding": "gzip"}}
         document = await problem(await client.post(f"{url}/channels/shop", **call))
 
     assert (400, "bad_body") == (document["status"], document["code"])
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
 async def test_what_the_http_library_refuses_is_a_problem_too(client: aiohttp.ClientSession) -> None:
