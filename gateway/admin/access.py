@@ -123,7 +123,7 @@ class Users:
 
     async def remove(self, user_id: int) -> None:
         """Take all away: rights, password, sessions and tokens end at once. The number is not used again, the name may be; an
-        identity provider's user stays out. Raises `Missing`; `Disagrees` for the last owner."""
+        identity provider's user stays out until restored. Raises `Missing`; `Disagrees` for the last owner."""
         now = self._clock()
         async with self._database.writing() as db:
             had_owner = await _decide(db, now)
@@ -137,6 +137,13 @@ class Users:
             await db.run(revoke, now=now, user_id=user_id)
             await _keep_an_owner(db, now, had_owner=had_owner)
         await self._database.tell(ACCESS)
+
+    async def restore(self, user_id: int) -> None:
+        """Let an identity provider's user who was removed sign in again; the claims of then count. Raises `Missing`."""
+        back = "UPDATE admin_users SET removed_ms = NULL WHERE id = :user_id AND removed_ms IS NOT NULL AND issuer IS NOT NULL"
+        async with self._database.writing() as db:
+            if await db.run(back, user_id=user_id) == 0:
+                raise Missing(f"user {user_id}: nobody of the identity provider was removed under this number")
 
     async def grant(self, user_id: int, grant: Grant) -> None:
         """Give a role for a place, in the stead of the one given by hand before. Raises `Missing`; `Invalid` for too many;

@@ -19,6 +19,7 @@ from gateway.admin.rights import Actor
 from gateway.admin.sessions import Sessions
 from gateway.admin.signing_in import SigningIn
 from gateway.admin.tokens import Tokens
+from gateway.admin.tries import Tries
 from gateway.errors import StoreBusy
 from gateway.hot.base import RateLimits
 from gateway.metrics import Metrics
@@ -48,11 +49,13 @@ class Entrance:
         self.sessions = Sessions(database, settings=settings, clock=clock)
         self.tokens = Tokens(database, clock=clock)
         self.audit = Audit(database, clock=clock, failed=(lambda: None) if metrics is None else metrics.audit_failed)
+        self._tries = Tries()
         self.signing_in = SigningIn(
             users=self.users,
             sessions=self.sessions,
             passwords=self.passwords,
             audit=self.audit,
+            tries=self._tries,
             limits=limits,
             settings=settings,
             clock=clock,
@@ -80,7 +83,13 @@ class Entrance:
     def handlers(self) -> tuple[Handlers, ...]:
         """Return the acts about access."""
         return (
-            AccessActs(users=self.users, passwords=self.passwords).handlers(),
+            AccessActs(
+                users=self.users,
+                passwords=self.passwords,
+                tries=self._tries,
+                settings=lambda: self.settings().sign_in,
+                clock=self._clock,
+            ).handlers(),
             CredentialActs(sessions=self.sessions, tokens=self.tokens, clock=self._clock).handlers(),
             AuditActs(audit=self.audit, users=self.users).handlers(),
         )

@@ -89,6 +89,7 @@ class SigningIn:
         sessions: Sessions,
         passwords: Passwords,
         audit: AuditLog,
+        tries: Tries,
         limits: RateLimits,
         settings: Callable[[], AdminSettings],
         clock: Callable[[], int],
@@ -104,7 +105,7 @@ class SigningIn:
         self._limits = limits
         self._settings = settings
         self._clock = clock
-        self._tries = Tries()
+        self._tries = tries
         self._provider: Provider | None = None
 
     async def by_password(self, name: str, password: str, comer: Comer) -> Entered:

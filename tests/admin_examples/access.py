@@ -10,6 +10,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "users.show": {"user": "1"},
     "users.add": {"name": "new user 新"},
     "users.remove": {"user": "1"},
+    "users.restore": {"user": "1"},
     "users.grant": {"user": "1", "role": "viewer"},
     "users.revoke": {"user": "1"},
     "users.password": {"user": "1"},

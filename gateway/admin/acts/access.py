@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Literal
 
 import msgspec
 
-from gateway.admin.access import HeldGrant, User, Users, missing
+from config.admin import SignInSettings
+from gateway.admin.access import HeldGrant, User, Users, folded, missing
 from gateway.admin.grants import covers, merged
 from gateway.admin.operations import Acting, Empty, FieldProblem, Handlers, Invalid, Operation, Refused
 from gateway.admin.passwords import Passwords, check_new, made_password
 from gateway.admin.rights import Grant, Role
+from gateway.admin.tries import Knock, Tries
 
 Id = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,18}$", description="A number, as text.")]
 Channel = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9-]{1,63}$", description="A channel's name.")]
@@ -137,9 +139,18 @@ USERS_ADD = Operation(
 )
 USERS_REMOVE = Operation(
     name="users.remove",
-    told="Remove a user: rights, sessions and tokens end at once; one of the identity provider stays out.",
+    told="Remove a user: rights, sessions and tokens end at once; one of the identity provider stays out until restored.",
     method="DELETE",
     path="/users/{user}",
+    right="access",
+    where="gateway",
+    request=UserAsked,
+)
+USERS_RESTORE = Operation(
+    name="users.restore",
+    told="Let a removed user of the identity provider sign in again.",
+    method="POST",
+    path="/users/{user}/restore",
     right="access",
     where="gateway",
     request=UserAsked,
@@ -188,6 +199,7 @@ OPERATIONS: tuple[Operation, ...] = (
     USERS_SHOW,
     USERS_ADD,
     USERS_REMOVE,
+    USERS_RESTORE,
     USERS_GRANT,
     USERS_REVOKE,
     USERS_PASSWORD,
@@ -197,9 +209,22 @@ OPERATIONS: tuple[Operation, ...] = (
 class AccessActs:
     """Carries these acts out. Nobody gives what they do not hold: an owner of one channel gives roles for that channel only."""
 
-    def __init__(self, *, users: Users, passwords: Passwords) -> None:
+    def __init__(
+        self,
+        *,
+        users: Users,
+        passwords: Passwords,
+        tries: Tries,
+        settings: Callable[[], SignInSettings],
+        clock: Callable[[], int],
+    ) -> None:
+        """`tries` are those of signing in: who has somebody's session guesses their password no faster. `clock` gives
+        milliseconds since 1970."""
         self._users = users
         self._passwords = passwords
+        self._tries = tries
+        self._settings = settings
+        self._clock = clock
 
     def handlers(self) -> Handlers:
         """Return what does each act."""
@@ -209,6 +234,7 @@ class AccessActs:
             USERS_SHOW: self.user,
             USERS_ADD: self.add,
             USERS_REMOVE: self.remove,
+            USERS_RESTORE: self.restore,
             USERS_GRANT: self.grant,
             USERS_REVOKE: self.revoke,
             USERS_PASSWORD: self.password,
@@ -252,6 +278,11 @@ class AccessActs:
         await self._users.remove(int(asked.user))
         return Empty()
 
+    async def restore(self, acting: Acting, asked: UserAsked) -> Empty:
+        acting.note(user=int(asked.user))
+        await self._users.restore(int(asked.user))
+        return Empty()
+
     async def grant(self, acting: Acting, asked: UserGrant) -> Empty:
         grant = Grant(role=asked.role, channel=asked.channel)
         acting.note(user=int(asked.user), grants=shown([grant]))
@@ -284,13 +315,22 @@ class AccessActs:
             raise missing(asked.user)
         if own:
             # Also for owners: who finds a browser signed in must not be able to keep its owner out.
-            account = await self._users.account(user.name)
-            if account is None or not await self._passwords.fits(asked.current or "", account.kept):
-                problem = FieldProblem(
-                    path="current", value="***", problem="is not your password", remedy="give the one of now"
-                )
-                raise Invalid("current: is not your password; give the one of now", problems=(problem,))
+            await self._prove(user, asked.current or "")
         return user
+
+    async def _prove(self, user: User, password: str) -> None:
+        settings, now_s = self._settings(), self._clock() / 1000
+        knock = Knock(account=folded(user.name), address="", device="own session")
+        account = await self._users.account(user.name)
+        if self._tries.begin(knock, settings, now_s=now_s) > 0:
+            problem, remedy = "was wrong too often", "wait a little, then try again"
+        elif account is not None and await self._passwords.fits(password, account.kept):
+            self._tries.take_back(knock, settings, right=True)
+            return
+        else:
+            problem, remedy = "is not your password", "give the one of now"
+        told = FieldProblem(path="current", value="***", problem=problem, remedy=remedy)
+        raise Invalid(f"current: {problem}; {remedy}", problems=(told,))
 
 
 def shown(grants: Sequence[Grant]) -> str:

@@ -75,8 +75,9 @@ WORDS: Catalogue = {
     "users.remove.sure": {"en": "Remove {name}?", "zh": "移除 {name}？"},
     "users.remove.told": {
         "en": "Rights, sessions and API tokens end at once. The audit log keeps the number. Who comes from the identity "
-        "provider stays out.",
-        "zh": "其权限、会话和 API 令牌立即失效。审计日志保留其编号。来自身份提供方的用户今后也无法再登录。",
+        "provider stays out, until `users.restore` is asked for their number.",
+        "zh": "其权限、会话和 API 令牌立即失效。审计日志保留其编号。"
+        "来自身份提供方的用户也无法再登录，除非按其编号执行 users.restore。",
     },
     "users.removed": {"en": "The user is removed.", "zh": "用户已移除。"},
 }

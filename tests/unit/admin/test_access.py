@@ -13,6 +13,7 @@ from gateway.admin.acts.access import (
     USERS_LIST,
     USERS_PASSWORD,
     USERS_REMOVE,
+    USERS_RESTORE,
     USERS_REVOKE,
     USERS_SHOW,
 )
@@ -236,6 +237,21 @@ async def test_ones_own_password_needs_the_current_one(access: World) -> None:
     assert await access.sessions.current(session) is None
 
 
+async def test_a_session_guesses_its_password_no_faster(access: World) -> None:
+    """Who finds a browser signed in has five tries, and then waits; not even the right one is looked at meanwhile."""
+    wen = await access.user("wen", "viewer")
+    told = []
+    for current in [f"guess {n}" for n in range(5)] + [PASSWORD]:
+        with pytest.raises(Invalid) as caught:
+            await access.do(wen, USERS_PASSWORD, user=number(wen), password="quite another 密码", current=current)
+        told.append(str(caught.value))
+    access.now_ms += 1000
+    await access.do(wen, USERS_PASSWORD, user=number(wen), password="quite another 密码", current=PASSWORD)
+
+    assert [True] * 5 + [False] == ["is not your password" in one for one in told]
+    assert "too often" in told[-1]
+
+
 async def test_an_owner_gives_somebody_another_password(access: World) -> None:
     """For who has lost theirs; one is made if none is given. Of nobody there is none."""
     owner, wen = await access.user("owner", "owner"), await access.user("wen")
@@ -289,6 +305,22 @@ async def test_claims_make_and_renew_a_user(access: World) -> None:
     assert later is not None
     assert ["hand"] == [held.source for held in later.grants]
     assert owner.id != f"user:{user_id}"  # the provider's name is nobody's password
+
+
+async def test_a_removed_user_of_the_provider_can_be_restored(access: World) -> None:
+    """With the claims of their next sign-in; of others nobody is restored."""
+    owner, wen = await access.user("owner", "owner"), await access.user("wen")
+    viewer, ends = [Grant(role="viewer")], access.now_ms + 1
+    user_id = await access.users.claimed("https://id", "s1", name="eve", grants=viewer, ends_ms=ends)
+    await access.do(owner, USERS_REMOVE, user=str(user_id))
+    await access.do(owner, USERS_REMOVE, user=number(wen))
+    assert await access.users.claimed("https://id", "s1", name="eve", grants=viewer, ends_ms=ends) is None
+    await access.do(owner, USERS_RESTORE, user=str(user_id))
+
+    assert user_id == await access.users.claimed("https://id", "s1", name="eve", grants=viewer, ends_ms=ends)
+    for other in (number(wen), str(user_id), "999"):
+        with pytest.raises(Missing):
+            await access.do(owner, USERS_RESTORE, user=other)
 
 
 async def test_claims_without_a_grant_make_nobody(access: World) -> None:
