@@ -22,6 +22,7 @@ FORGOT = "I am sorry, I can't see an order number in what you told me."
 HOSTILE = "<img src=x onerror=alert(1)> \"Mallory\" '客服'"
 
 SETTINGS = """
+admin: {secret_key: "Y2xldy1jbGV3LWNsZXctY2xldy1jbGV3LWNsZXctISE="}
 agents:
   shop: {kind: openai, model: gpt-5-mini, base_url: "MODEL", api_key: a-key-of-the-test, system: You answer questions.}
   careers: {kind: openai, model: qwen3, base_url: "MODEL", api_key: a-key-of-the-test, system: 你帮人找工作。}
