@@ -64,7 +64,7 @@ class OidcSettings(Section):
 
 
 class AdminSettings(Section):
-    enabled: bool = Field(True, description="Serve the console at /admin and the API at /api/v1.")
+    enabled: bool = Field(True, description="Serve the console at /admin and the API at /api/v1; read at start only.")
     secret_key: SecretStr | None = Field(
         None,
         description="Key of the secrets in the database, 32 random bytes as base64; several while one is replaced, the newest"
