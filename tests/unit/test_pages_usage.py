@@ -11,6 +11,7 @@ import pytest
 
 from gateway.admin.acts import usage as acts
 from gateway.admin.operations import Acting, FieldProblem, Handlers, Invalid, Stream
+from gateway.admin.rights import Role
 from tests.admin_pages import FakeDoorkeeper, admin, console
 
 HOSTILE = '<script>alert("客服")</script>'
@@ -68,9 +69,11 @@ class Spent:
         return Stream(pieces=pieces(), media="text/csv", filename="usage.csv")
 
 
-async def page(spent: Spent, query: str = "", *, status: int = 200, path: str = "", chinese: bool = False) -> str:
+async def page(
+    spent: Spent, query: str = "", *, status: int = 200, path: str = "", chinese: bool = False, role: Role = "viewer"
+) -> str:
     headers = {"Accept-Language": "zh-CN"} if chinese else {}
-    keeper = FakeDoorkeeper(actor=admin("viewer"))
+    keeper = FakeDoorkeeper(actor=admin(role))
     async with (
         console(spent.handlers(), doorkeeper=keeper) as url,
         aiohttp.ClientSession(headers=headers) as session,
@@ -163,6 +166,18 @@ async def test_who_is_near_a_quota_stands_out() -> None:
     assert "money a month 0.9000 EUR of 1.00 EUR nearly" in words
     assert "3 calls are not in the sums of money" in words
     assert "Of 2 calls the tokens were not reported" in words
+
+
+@pytest.mark.parametrize(("role", "links"), [("viewer", []), ("operator", ["7", "7"])])
+async def test_persons_lead_to_who_they_are(role: Any, links: list[str]) -> None:
+    """For who may know people."""
+    over = acts.QuotaLine(
+        kind="person", channel=None, name="7", measure="messages", span="day", used="9", most="9", share=1.0, over=True,
+        ends="2026-12-01T00:00:00+08:00",
+    )  # fmt: skip
+    shown = await page(Spent(lines=(line("7"), line("")), quotas=(over,)), "?by=person", role=role)
+
+    assert links == re.findall(r'href="/admin/people/(\d*)"', shown)
 
 
 async def test_the_file_is_what_is_shown() -> None:

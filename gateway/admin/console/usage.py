@@ -26,7 +26,7 @@ _SCALES = ((Decimal(1), ""), (Decimal(1_000), "thousandth"), (Decimal(1_000_000)
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of the table; `to` leads to what it is made of."""
+    """A line of the table; `to` leads to what it is made of, or to the person."""
 
     name: str
     told: str
@@ -40,6 +40,7 @@ class Quota(msgspec.Struct, frozen=True, kw_only=True):
     """A quota that is near its end or over it."""
 
     whose: str
+    to: str
     of: str
     used: str
     share: float
@@ -155,7 +156,7 @@ def _line(visit: Visit, one: acts.SpentLine, told: acts.SpentTold, asked: acts.S
     return Line(
         name=_name(visit, one.key, asked.by, one.channel),
         told=one.name or "",
-        to=_link(shown) if deeper is not None else "",
+        to=_person(visit, one.key) if asked.by == "person" else _link(shown) if deeper is not None else "",
         spent=one,
         money=_money(visit, one.money, told.currency),
         share=float(part / whole) if whole else 0.0,
@@ -166,6 +167,7 @@ def _quota(visit: Visit, one: acts.QuotaLine, currency: str) -> Quota:
     money = one.measure == "money"
     used, most = (_money(visit, text, currency) if money else f"{int(text):,}" for text in (one.used, one.most))
     return Quota(
+        to=_person(visit, one.name) if one.kind == "person" else "",
         whose=visit.t(f"usage.kind.{one.kind}", name=one.name, channel=one.channel or ""),
         of=visit.t(f"usage.span.{one.span}", measure=visit.t(f"usage.measure.{one.measure}")),
         used=visit.t("usage.quota.used.of", used=used, most=most),
@@ -173,6 +175,12 @@ def _quota(visit: Visit, one: acts.QuotaLine, currency: str) -> Quota:
         over=one.over,
         ends_ms=round(datetime.fromisoformat(one.ends).timestamp() * 1000),
     )
+
+
+def _person(visit: Visit, person: str) -> str:
+    """Return where a person is known, for who may know people."""
+    people = visit.leads_to("/admin/people")
+    return f"{people}/{person}" if people and person else ""
 
 
 def _name(visit: Visit, key: str, by: By, channel: str | None) -> str:
