@@ -26,10 +26,10 @@ from tests.scenarios.admins import Admins
 from tests.scenarios.stage import echo, stage
 
 DOCUMENT = msgspec.json.decode(msgspec.json.encode(document(OPERATIONS, version=VERSION)))
-CONFIG = SchemathesisConfig.from_dict({"generation": {"deterministic": True, "max-examples": 5, "database": "none"}})
+CONFIG = SchemathesisConfig.from_dict({"generation": {"deterministic": True, "max-examples": 4, "database": "none"}})
 API = schemathesis.openapi.from_dict(DOCUMENT, config=CONFIG)
 BOUNDED = settings(
-    max_examples=5,
+    max_examples=4,
     deadline=None,
     suppress_health_check=list(HealthCheck),
     phases=[Phase.explicit, Phase.generate],
