@@ -246,6 +246,31 @@ class Remembers(Protocol):
         ...
 
 
+class Said(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that a human said to somebody, as a reply to no message in particular. Ids grow."""
+
+    id: str
+    text: str
+    said_ms: int
+
+
+class SaidSince(msgspec.Struct, frozen=True, kw_only=True):
+    """What was said since: oldest first. `last` is what to ask with next time."""
+
+    said: tuple[Said, ...]
+    last: str
+
+
+class Unasked(Protocol):
+    """What the gateway offers a channel whose callers fetch what is said to them unasked (the chat page)."""
+
+    async def said_to(
+        self, channel: str, sender: Sender, *, room: str, chat_type: Literal["private", "group"], after: str | None
+    ) -> SaidSince:
+        """Return what humans have said in a conversation behind `after`; None: nothing yet, but where to begin."""
+        ...
+
+
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
     """A platform's word that it has a chunk: its message id, None where the platform has none."""
 
@@ -260,6 +285,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     exclusive: bool = False  # its account bears one connection at a time: the old one ends before a new one begins
     whispers: bool = False  # it can show a group's member what nobody else there sees (`Address.only_for`)
     deletions: bool = False  # its platform tells of messages that people delete
+    fetches: bool = False  # a collected channel whose callers also fetch what is said to them unasked (`Unasked`)
     threads: bool = False  # any message of a room may begin a thread, which has the message's id
     command_prefix: str = ""  # stands before commands' names in its menu: `clew-` for /clew-new
 

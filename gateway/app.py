@@ -76,6 +76,7 @@ from gateway.lanes import Gathering, Lanes
 from gateway.learning import Learner
 from gateway.linking import Linking, Mover
 from gateway.live import READ_AT_START, Live, MadeAgent
+from gateway.mailbox import Mailbox
 from gateway.memory_in_chat import MemoryInChat
 from gateway.memory_on_page import MemoryOnPage
 from gateway.metrics import Metrics
@@ -362,6 +363,7 @@ async def run(
                 live=live,
                 explains=explaining,
                 remembers=remembering,
+                unasked=mailbox,
                 guesses=guesses,
                 metrics=metrics,
             ),
@@ -410,6 +412,7 @@ async def run(
             metrics.turn_ended(channel=channel, agent="", outcome=outcome, rule=rule)
 
         takeovers = TakeoverRows(storage.admin)
+        mailbox = Mailbox(rows=takeovers, outbox=queues)
         human_talk = HumanTalk(store, names=memory.names, clock=now_ms)
 
         def taken_over(places: frozenset[Place]) -> None:
@@ -430,11 +433,18 @@ async def run(
                 clock=now_ms,
             ),
             lane=HumanLane(
-                inbox=queues, names=memory.names, ids=ids, configuration=lambda: live.configuration, clock=now_ms
+                inbox=queues,
+                names=memory.names,
+                ids=ids,
+                configuration=lambda: live.configuration,
+                rows=takeovers,
+                made=lambda name: live.made(name),
+                clock=now_ms,
             ),
             inbox=queues,
             ids=ids,
             configuration=lambda: live.configuration,
+            reaches=lambda name: reaches(live.made(name)),
             halt=taken_over,
             paused=metrics.takeovers,
             clock=now_ms,
@@ -795,6 +805,7 @@ def make_adapter(
     live: Live,
     explains: Explaining,
     remembers: MemoryOnPage,
+    unasked: Mailbox,
     guesses: Guesses,
     metrics: Metrics,
 ) -> Adapter:
@@ -807,6 +818,7 @@ def make_adapter(
                 settings=settings,
                 explains=explains,
                 remembers=remembers,
+                unasked=unasked,
                 guesses=guesses,
                 public_url=public_url,
             )
@@ -867,6 +879,11 @@ def http_channel(live: Live, name: str) -> HttpChannel | None:
         detail = f"channel {name!r} does not run now; it is started again by itself, and /readyz tells why it stopped"
         raise unavailable(detail, retry_after_s=live.back_s(name) or 0)
     return made
+
+
+def reaches(made: Adapter | None) -> bool:
+    """Whether something can be said unasked on a channel."""
+    return made is not None and (made.capabilities.fetches or not made.capabilities.collected)
 
 
 def console_of(live: Live) -> ConsoleAdapter | None:

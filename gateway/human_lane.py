@@ -12,10 +12,10 @@ from typing import Literal
 
 import msgspec
 
-from adapters.base import MessageEvent
+from adapters.base import Adapter, MessageEvent
 from config.loader import Configuration
-from gateway.admin.takeovers import Place, Takeover
-from gateway.desk import last_route
+from gateway.admin.takeovers import Place, Post, Takeover, TakeoverRows
+from gateway.desk import NO_POST, last_route
 from gateway.inbox.base import Event, Inbox, NewEvent
 from gateway.incoming import message_of
 from gateway.routing import Human, Route, decode, encode
@@ -40,9 +40,13 @@ class HumanLane:
         names: Names,
         ids: Ids,
         configuration: Callable[[], Configuration],
+        rows: TakeoverRows,
+        made: Callable[[str], Adapter | None],
         clock: Callable[[], int],
     ) -> None:
-        """`clock` gives milliseconds since 1970."""
+        """`made` gives a channel's adapter, `clock` milliseconds since 1970."""
+        self._rows = rows
+        self._made = made
         self._inbox = inbox
         self._names = names
         self._ids = ids
@@ -68,6 +72,16 @@ class HumanLane:
             now_ms=self._clock(),
         )
         accepted = await self._inbox.accept(new, lane=str(named.root), dedupe_ids=[f"takeover:{of.id}:{key}"])
+        adapter = self._made(route.event.channel)
+        if adapter is not None and adapter.capabilities.fetches:
+            said = Post(
+                turn_id=accepted.event.id,
+                takeover_id=of.id,
+                channel=route.event.channel,
+                room=route.event.room,
+                message_id=NO_POST,
+            )
+            await self._rows.posted(said)
         return accepted.event.id
 
 

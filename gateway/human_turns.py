@@ -120,7 +120,7 @@ class HumanTurns:
         self, route: Route, room: RoomSettings, *, turn_id: int, person_id: int | None, note: str
     ) -> str:
         """Ask for a human because the person did, and return what to tell them."""
-        if not room.takeover.people_may_ask:
+        if not room.takeover.people_may_ask or not self._humans.reaches(route.event.channel):
             return told("off", route.language)
         of, fresh = await self._humans.ask(
             route, Wish(by="person", note=note or None), turn_id=turn_id, person_id=person_id
@@ -130,6 +130,8 @@ class HumanTurns:
     async def _ask(
         self, turn: Running, head: Route, room: RoomSettings, wish: Wish, *, person_id: int | None, said: str
     ) -> str | None:
+        if not self._humans.reaches(head.event.channel):
+            return None
         try:
             of, fresh = await self._humans.ask(head, wish, turn_id=turn.turn_id, person_id=person_id, said=said)
         except StoreBusy:

@@ -60,18 +60,21 @@ class Humans:
         lane: HumanLane,
         ids: Ids,
         configuration: Callable[[], Configuration],
+        reaches: Callable[[str], bool],
         halt: Callable[[frozenset[Place]], None],
         paused: Callable[[Mapping[tuple[str, Literal["waiting", "taken"]], int]], None],
         clock: Callable[[], int],
         retry_s: float,
     ) -> None:
-        """`clock` gives milliseconds since 1970; a store that is away is asked again after `retry_s`."""
+        """`reaches` says of a channel whether something can be said in it unasked. `clock` gives milliseconds since 1970; a store
+        that is away is asked again after `retry_s`."""
         self._rows = rows
         self._desk = desk
         self._inbox = inbox
         self._lane = lane
         self._ids = ids
         self._configuration = configuration
+        self._reaches = reaches
         self._halt = halt
         self._paused = paused
         self._clock = clock
@@ -102,6 +105,10 @@ class Humans:
         """Whether a message, private or not, is in a conversation that a human has or was asked for, as of the last look: no
         quota holds there."""
         return bool(self._live) and any(place in self._live for place in places_in(event))
+
+    def reaches(self, channel: str) -> bool:
+        """Whether a human could answer there at all."""
+        return self._reaches(channel)
 
     async def heard(self, of: Takeover, route: Route, event: Event, text: str, *, person_id: int | None) -> None:
         """Note what a person said in it, and let the staff's room know. Repeating it does no harm."""
@@ -143,6 +150,8 @@ class Humans:
             route = None
         if event is None or route is None or not isinstance(route.event, MessageEvent):
             raise Missing(f"there is no message {str(turn_id)!r} any more by which a conversation could be taken over")
+        if not self._reaches(event.channel):
+            raise Disagrees(f"on channel {event.channel!r} people get answers to what they ask, and nothing else")
         return event, route
 
     async def ask_for(self, turn_id: int, note: str | None) -> Takeover:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import msgspec
 
-from adapters.base import AgentView, Kept, Remembered, Sender, Waits
+from adapters.base import AgentView, Kept, Remembered, Said, SaidSince, Sender, Waits
 from adapters.console.adapter import ConsoleAdapter
 from adapters.errors import UnknownTurn
 from config.channels.console import ConsoleSettings
@@ -103,8 +104,26 @@ class FakeRemembers:
         return None
 
 
+@dataclass
+class FakeUnasked:
+    """Has what a test says was said; notes whom it was asked for."""
+
+    said: tuple[Said, ...] = ()
+    calls: list[tuple[str, ...]] = field(default_factory=list)
+
+    async def said_to(
+        self, channel: str, sender: Sender, *, room: str, chat_type: Literal["private", "group"], after: str | None
+    ) -> SaidSince:
+        self.calls.append((channel, sender.tenant, sender.account, room, chat_type, after or ""))
+        return SaidSince(said=self.said, last=self.said[-1].id if self.said else "0")
+
+
 def console(
-    *, public_url: str | None = None, remembers: FakeRemembers | None = None, **settings: Any
+    *,
+    public_url: str | None = None,
+    remembers: FakeRemembers | None = None,
+    unasked: FakeUnasked | None = None,
+    **settings: Any,
 ) -> ConsoleAdapter:
     """The channel, with these settings."""
     chosen = ConsoleSettings.model_validate(settings)
@@ -113,6 +132,7 @@ def console(
         settings=chosen,
         explains=FakeExplains(),
         remembers=remembers or FakeRemembers(),
+        unasked=unasked or FakeUnasked(),
         guesses=ProcessRateLimits(),
         public_url=public_url,
     )

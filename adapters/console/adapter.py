@@ -18,9 +18,9 @@ from urllib.parse import parse_qs, quote
 import msgspec
 from aiohttp import web
 
-from adapters.base import TERMINAL, Address, Capabilities, Explains, Intake, Receipt, Remembers
+from adapters.base import TERMINAL, Address, Capabilities, Explains, Intake, Receipt, Remembers, Unasked
 from adapters.console import access, remembered, render
-from adapters.console.parse import event_of, fingerprint, parse
+from adapters.console.parse import event_of, fingerprint, parse, sender_of, whereabouts
 from adapters.errors import AdapterFault
 from adapters.problems import Problem, unavailable
 from config.channels.console import ConsoleSettings
@@ -57,7 +57,7 @@ def _read_files() -> dict[str, _File]:
 class ConsoleAdapter:
     """One console channel: implements `adapters.base.Adapter`, and answers HTTP requests by `handle`."""
 
-    capabilities = Capabilities(streams=True, collected=True)
+    capabilities = Capabilities(streams=True, collected=True, fetches=True)
 
     def __init__(
         self,
@@ -66,6 +66,7 @@ class ConsoleAdapter:
         settings: ConsoleSettings,
         explains: Explains,
         remembers: Remembers,
+        unasked: Unasked,
         guesses: access.Guesses,
         public_url: str | None = None,
     ) -> None:
@@ -76,6 +77,7 @@ class ConsoleAdapter:
         self._token = settings.token.get_secret_value() if settings.token else None
         self._explains = explains
         self._remembers = remembers
+        self._unasked = unasked
         self._guesses = guesses
         self._public_url = public_url
         self._intake: Intake | None = None
@@ -114,6 +116,8 @@ class ConsoleAdapter:
                 return await self._ledger(request, turn_id)
             case ("GET" | "HEAD", ["chat", "memory"]):
                 return await self._memory(request)
+            case ("GET" | "HEAD", ["chat", "said"]):
+                return await self._said_to(request)
             case ("POST", ["chat", "memory", ("forget" | "forget-all" | "correct") as act]):
                 return await self._change_memory(request, act)
             case ("POST", ["chat", "token"]):
@@ -162,6 +166,15 @@ class ConsoleAdapter:
         self._admit(request, writes=True)
         person, language = request.query.get("person", ""), request.query.get("language", "en")
         return _json(await remembered.shown(self._remembers, self._name, person=person, language=language))
+
+    async def _said_to(self, request: web.Request) -> web.Response:
+        self._admit(request, writes=True)
+        where = whereabouts(request.query)
+        sender = sender_of(where.person, channel=self._name)
+        said = await self._unasked.said_to(
+            self._name, sender, room=where.room, chat_type=where.chat_type, after=where.after
+        )
+        return _json(msgspec.json.encode(said))
 
     # Writing
 

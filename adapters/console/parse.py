@@ -6,12 +6,14 @@ the reason why it is closed to everybody else (`access.py`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import msgspec
 
 from adapters import strict
 from adapters.base import MessageEvent, Sender
+from adapters.problems import Problem
 from adapters.strict import Id
 
 
@@ -37,6 +39,25 @@ class Post(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     person: Person
     message: Said
     language: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9-]{2,35}$")] | None = None
+
+
+class Where(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The query of `GET /chat/said`: whose conversation, and what of it they have."""
+
+    room: Id
+    chat_type: Literal["private", "group"]
+    person: Id
+    after: Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,19}$")] | None = None
+
+
+def whereabouts(query: Mapping[str, str]) -> Where:
+    """Return the query. Raises a `Problem`, 422, for one that says not which conversation."""
+    try:
+        where = msgspec.convert(dict(query), Where)
+    except msgspec.ValidationError as exc:
+        raise Problem(422, "bad_query", f"room, chat_type and person say which conversation: {exc}") from exc
+    strict.require(ids={"room": where.room, "person": where.person}, texts={})
+    return where
 
 
 def parse(body: bytes) -> Post:

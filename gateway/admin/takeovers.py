@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from gateway.admin.database import Database, Row, Transaction, Value
-from memory.key import encode_part
+from memory.key import decode_part, encode_part
 
 State = Literal["asked", "active", "ended"]
 AskedBy = Literal["operator", "person", "agent", "words", "failures", "complaints"]
@@ -240,6 +240,21 @@ class TakeoverRows:
         sql = f"""{_SELECT} WHERE id = (SELECT takeover_id FROM takeover_posts
           WHERE channel = :channel AND room = :room AND message_id IN ({names}) ORDER BY turn_id DESC LIMIT 1)"""
         return await self._one(sql, channel=channel, room=room, **values)
+
+    async def said_in(self, place: Place, *, after: int | None, limit: int) -> list[int]:
+        """Return the turns of what humans said in a conversation behind `after`, oldest first, where they wait for whom they
+        are for. None: the last one's."""
+        order = "posts.turn_id DESC LIMIT 1" if after is None else "posts.turn_id LIMIT :limit"
+        sql = f"""SELECT posts.turn_id FROM takeovers t JOIN takeover_posts posts ON posts.takeover_id = t.id
+          WHERE t.channel = :channel AND t."user" = :user AND t.conversation = :conversation AND posts.channel = :plain
+          AND posts.message_id = '' AND posts.room = :room{"" if after is None else " AND posts.turn_id > :after"}
+          ORDER BY {order}"""
+        room, plain = decode_part(place.conversation.partition("/")[0]), decode_part(place.channel)
+        values: dict[str, Value] = {**place._asdict(), "room": room, "plain": plain}
+        if after is not None:
+            values |= {"after": after, "limit": limit}
+        async with self._database.reading() as db:
+            return [int(row[0]) for row in await db.rows(sql, **values)]
 
     async def move(self, channel: str, room: str, now_room: str) -> None:
         """Let what belongs to a room go on under another id. Repeating it changes nothing."""

@@ -210,7 +210,9 @@ async def test_everything_works_by_keyboard(browser: Browser) -> None:
 async def test_a_command_is_offered_not_sent(browser: Browser) -> None:
     """The hints fill the field; the person sends."""
     async with scene(browser, FakeIntake(lambda event: REPLY)) as chat:
-        await expect(chat.page.locator("#commands button")).to_have_text(["/help", "/new", "/memory", "/agent"])
+        await expect(chat.page.locator("#commands button")).to_have_text(
+            ["/help", "/new", "/memory", "/human", "/agent"]
+        )
         await chat.page.locator("#commands button", has_text="/memory").click()
         await expect(chat.text).to_have_value("/memory")
         await expect(chat.text).to_be_focused()

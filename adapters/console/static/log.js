@@ -4,7 +4,7 @@ import { markdown } from "./markdown.js";
 import { clock, t, tcode } from "./words.js";
 import { TERMINAL } from "./wire.js";
 
-const COMMAND = /^\s*[/／](help|stop|memory|new|帮助|停止|记忆|新对话|新会话|(agent|智能体)(\s+\S+)?)\s*$/i;
+const COMMAND = /^\s*[/／](help|stop|memory|new|human(\s.*)?|人工|帮助|停止|记忆|新对话|新会话|(agent|智能体)(\s+\S+)?)\s*$/i;
 
 const list = document.querySelector("#log");
 const scroller = document.querySelector("#scroller");
@@ -69,9 +69,12 @@ function draw(x) {
   if (!items) {
     items = { said: el("li", "said"), answer: el("li", "answer") };
     items.said.dataset.person = x.person;
-    items.said.append(head(x.name, x.at), said(x));
     drawn.set(x.id, items);
-    list.append(items.said, items.answer);
+    if (x.unasked) list.append(items.answer);
+    else {
+      items.said.append(head(x.name, x.at), said(x));
+      list.append(items.said, items.answer);
+    }
   }
   drawAnswer(items.answer, x);
 }
@@ -101,7 +104,7 @@ function drawAnswer(item, x) {
   const note = noteOf(x, busy);
   if (note) parts.push(note);
   const asked = x.status === "answered" || x.status === "failed";
-  if (asked && !x.joined && !COMMAND.test(x.text)) {
+  if (asked && !x.joined && !x.unasked && !COMMAND.test(x.text)) {
     const open = button("saw", t("saw"), (node) => on.ledger(x, node));
     open.setAttribute("aria-haspopup", "dialog");
     parts.push(el("p", "acts", open));
@@ -112,7 +115,7 @@ function drawAnswer(item, x) {
   if (focused) item.querySelector(`button.${focused}`)?.focus(); // drawing anew must not lose the reader's place
 }
 
-const addressee = (x) => (x.room.startsWith("private") ? [] : [el("span", "to", `→ ${x.name}`)]);
+const addressee = (x) => (x.unasked || x.room.startsWith("private") ? [] : [el("span", "to", `→ ${x.name}`)]);
 
 function noteOf(x, busy) {
   if (x.joined) return el("p", "note", t("joined"));

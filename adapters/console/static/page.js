@@ -12,7 +12,7 @@ const $ = (id) => document.getElementById(id);
 const PEOPLE = ["alice", "bob"];
 const ROOMS = ["private-alice", "private-bob", "group"];
 const DEFAULT_NAMES = { en: { alice: "Alice", bob: "Bob" }, zh: { alice: "小艾", bob: "小博" } };
-const COMMANDS = ["help", "new", "memory", "agent"];
+const COMMANDS = ["help", "new", "memory", "human", "agent"];
 const THEMES = { auto: "◐", light: "☀", dark: "☾" };
 const SPOKEN_CHARS = 600;
 
@@ -39,7 +39,7 @@ function tell(x) {
   known.heard(x.person);
   if (x.joined) return;
   if (x.room !== room && x.status !== "unsent") unread.add(x.room);
-  const who = x.status === "unsent" ? t("unsent") : `${t("bot")} → ${x.name}`;
+  const who = x.unasked ? t("unasked") : x.status === "unsent" ? t("unsent") : `${t("bot")} → ${x.name}`;
   announce(`${who}: ${(x.reply ?? x.error ?? t("applied")).slice(0, SPOKEN_CHARS)}`);
   drawState();
 }
@@ -286,6 +286,7 @@ store.onFull(() => announce(t("storage_full")));
 talk.open(ROOMS);
 drawPage();
 text.focus();
+talk.hearHumans(() => ({ room, person: speaking() }));
 try {
   await talk.begin();
 } catch (error) {

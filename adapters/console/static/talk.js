@@ -2,12 +2,14 @@
 //
 // An exchange is a message and its answer: {id, room, at, person, name, text, status, turn, token, head, reply, rule, error, code},
 // and how it stands in its room: `joined` (its answer stands under the next one), `behind` (another is answered first), `trouble`.
+// What a human says unasked is an exchange without a message: `unasked`.
 
 import * as store from "./store.js";
 import * as wire from "./wire.js";
 import { language, t } from "./words.js";
 
 const SAVE_EVERY_MS = 500;
+const HUMANS_MS = 4000; // between two looks for what humans said: there is no turn to follow
 const exchanges = new Map(); // of all rooms, by id
 const followed = new Set();
 
@@ -43,6 +45,31 @@ export async function begin() {
   for (const x of [...exchanges.values()].filter(busy)) x.turn && x.token ? follow(x) : post(x);
 }
 
+/** Looks for what humans said in the room that `where()` gives ({room, person}), for as long as the page is seen. */
+export function hearHumans(where) {
+  lookForHumans(where);
+  setInterval(() => document.hidden || lookForHumans(where), HUMANS_MS);
+}
+
+async function lookForHumans(where) {
+  const { room, person } = where();
+  const after = store.prefs().heard?.[room];
+  try {
+    const { said, last } = await wire.saidIn({ room, person, group: isGroup(room), after });
+    if (last !== after) store.setPrefs({ heard: { ...store.prefs().heard, [room]: last } });
+    for (const { id, text, said_ms } of said) {
+      if (exchanges.has(id)) continue; // another window was faster
+      const x = { id, room, at: said_ms, person, name: "", text: "", reply: text, status: "answered", unasked: true };
+      keep(x);
+      on.ended(x);
+    }
+  } catch {
+    // the next look says it; that the gateway is away, the next message tells
+  }
+}
+
+const isGroup = (room) => !room.startsWith("private");
+
 export function say({ room, person, name, text }) {
   const x = { id: crypto.randomUUID(), room, at: Date.now(), person, name, text, status: "sending" };
   keep(x);
@@ -64,7 +91,7 @@ export function clear(room) {
 async function post(x) {
   try {
     if (!about.channel) about = await wire.info(); // the gateway was away when the page began
-    const view = await wire.send(about.channel, x, { group: !x.room.startsWith("private"), language: language() });
+    const view = await wire.send(about.channel, x, { group: isGroup(x.room), language: language() });
     take(x, view);
     x.token = view.token;
     keep(x);

@@ -44,6 +44,10 @@ export function send(channel, x, { group, language }) {
 export const ledger = (x) =>
   ask(`/chat/turns/${encodeURIComponent(x.turn)}/ledger?token=${encodeURIComponent(x.token)}`);
 
+/** What humans said in a room behind `after` (none: nothing yet, but where to begin): `{said: [{id, text, said_ms}], last}`. */
+export const saidIn = ({ room, person, group, after }) =>
+  ask(`/chat/said?${new URLSearchParams({ room, person, chat_type: group ? "group" : "private", ...(after && { after }) })}`);
+
 /** What is remembered of a person of the page. */
 export const memory = (person, language) => ask(`/chat/memory?${new URLSearchParams({ person, language })}`);
 
