@@ -78,7 +78,7 @@ class Audit:
                 operation=acting.operation.name,
                 audited=acting.operation.audited,
                 outcome=outcome,
-                channel=acting.channel,
+                channel=None if acting.channel is None else acting.channel[:LONGEST],
                 about=msgspec.json.encode(about).decode(),
             )
 

@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import msgspec
 
@@ -18,6 +19,7 @@ from gateway.admin.access import ACCESS, grant_of
 from gateway.admin.database import Database
 from gateway.admin.grants import merged
 from gateway.admin.rights import Actor
+from gateway.errors import StoreBusy
 
 MOST = 20
 """Sessions of one user at most: one more ends the oldest."""
@@ -103,8 +105,9 @@ class Sessions:
         if (
             not rests and now - seen_ms > min(60.0, self._settings().session_idle_s / 10) * 1000
         ):  # a write for some requests only
-            async with self._database.writing() as db:
-                await db.run("UPDATE admin_sessions SET seen_ms = :now WHERE id = :id", now=now, id=session_id)
+            with suppress(StoreBusy):  # nobody is refused for a note of when they were seen
+                async with self._database.writing() as db:
+                    await db.run("UPDATE admin_sessions SET seen_ms = :now WHERE id = :id", now=now, id=session_id)
         grants = merged(grant_of(role, channel) for *_, role, channel in rows if role is not None)
         actor = Actor(id=f"user:{user_id}", name=name, grants=grants, door="console")
         return Session(id=int(session_id), user_id=int(user_id), actor=actor)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Literal
 
 import msgspec
@@ -18,6 +19,7 @@ from gateway.admin.grants import merged, narrowed
 from gateway.admin.operations import Invalid
 from gateway.admin.rights import Actor, DoorName, Grant
 from gateway.admin.sessions import digest_of
+from gateway.errors import StoreBusy
 
 PREFIX = "clew_"
 MOST = 100
@@ -103,8 +105,9 @@ class Tokens:
             return None
         token_id, name, user_id, stored, used_ms, _, _ = rows[0]
         if used_ms is None or now - used_ms > _USED_MS:
-            async with self._database.writing() as db:
-                await db.run("UPDATE admin_tokens SET used_ms = :now WHERE id = :id", now=now, id=token_id)
+            with suppress(StoreBusy):  # no program is refused for a note of when it came
+                async with self._database.writing() as db:
+                    await db.run("UPDATE admin_tokens SET used_ms = :now WHERE id = :id", now=now, id=token_id)
         grants = msgspec.json.decode(stored, type=tuple[Grant, ...])
         if user_id is not None:
             held = [grant_of(role, channel) for *_, role, channel in rows if role is not None]

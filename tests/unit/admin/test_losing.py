@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 
+from config.admin import AdminSettings
 from gateway.admin.acts.access import USERS_GRANT, USERS_PASSWORD, USERS_REMOVE, USERS_REVOKE
 from gateway.admin.acts.credentials import SESSIONS_END, SESSIONS_LIST, TOKENS_CREATE, TOKENS_REVOKE
 from gateway.admin.rights import Actor
 from gateway.errors import StoreBusy
+from tests.contracts.admin_database import open_admin_database
+from tests.scenarios.world import locked
 from tests.unit.admin.access_world import World, number, world
 
 TakeAway = Callable[[World, Actor, Actor], Awaitable[object]]
@@ -91,3 +95,19 @@ async def test_looking_whether_a_session_is_good_is_no_use_of_it(access: World) 
     access.now_ms += 1
 
     assert await access.sessions.current(secret, rests=True) is None
+
+
+async def test_who_can_not_be_noted_as_seen_comes_in_all_the_same(tmp_path: Path) -> None:
+    """Another program holds the file: sessions and tokens are read and work, and only the times of their last use are old."""
+    path = tmp_path / "admin.db"
+    async with open_admin_database(f"sqlite:///{path}", timeout_s=0.1) as database:
+        access = World(database, AdminSettings())
+        owner = await access.user("owner", "owner")
+        secret = await access.sessions.begin(int(number(owner)), address="", browser="")
+        token = await access.do(owner, TOKENS_CREATE, name="ci")
+        access.now_ms += 120_000
+        with locked(path):
+            session, actor = await access.sessions.current(secret), await access.tokens.actor(token.secret)
+
+    assert session is not None
+    assert actor is not None
