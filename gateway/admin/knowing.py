@@ -42,6 +42,7 @@ from gateway.admin.acts.people import (
     RequestsAsked,
     RequestsPage,
     RequestTold,
+    ShowAsked,
     SourceTold,
     ThingTold,
     UnlinkAsked,
@@ -54,7 +55,7 @@ from memory.bar_words import RULES
 from memory.base import Fact, Identity, Message, ProfileItem
 from memory.derived import FullStore
 from memory.exporting import export
-from memory.forgetting import Entry, Forgotten, KnownEntry, Place, entries, reads
+from memory.forgetting import Entry, Forgotten, KnownEntry, entries, reads
 from memory.ids import Ids
 from memory.key import InvalidKey, decode_part, encode_part
 from memory.links import Linked
@@ -152,7 +153,7 @@ class PeopleActs:
                 found += await self._persons.having(account, limit=limit)
         return list(dict.fromkeys(found))
 
-    async def show(self, acting: Acting, asked: PersonAsked) -> PersonTold:
+    async def show(self, acting: Acting, asked: ShowAsked) -> PersonTold:
         person, line = await self._known_to(acting, asked.person)
         items, facts = await self._store.derived.known(person.id, now_ms=self._clock())
         places = await self._store.forgetting.places({row.scope_id for row in items} | {row.scope_id for row in facts})
@@ -178,7 +179,9 @@ class PeopleActs:
         return PersonTold(
             person=line,
             names=tuple(dict.fromkeys(row.speaker_name for row in said.values() if row.speaker_name))[:10],
-            things=tuple(_thing(entry, places, cited[id_of(entry.rows)], said, acting) for entry in shown),
+            things=tuple(
+                _thing(entry, cited[id_of(entry.rows)], said, acting, language=asked.language) for entry in shown
+            ),
             more=len(things) - len(shown),
             elsewhere=len(hidden),
             unlearned=len(waiting),
@@ -431,17 +434,18 @@ def _cited(
 
 def _thing(
     entry: KnownEntry,
-    places: dict[int, Place],
     cited: Iterable[tuple[int, int]],
     said: dict[tuple[int, int], Message],
     acting: Acting,
+    *,
+    language: str,
 ) -> ThingTold:
     return ThingTold(
         id=id_of(entry.rows),
         kind="pinned" if entry.pinned else "profile" if entry.rows.items else "session",
         slot=entry.slot,
         value=entry.value or entry.text,
-        text=reads(entry, language="en"),
+        text=reads(entry, language=language),
         private=entry.private,
         entered=entry.scope_id == 0,
         said_ms=entry.said_ms,

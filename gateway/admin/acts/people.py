@@ -47,6 +47,13 @@ class PersonAsked(msgspec.Struct, frozen=True, kw_only=True):
     person: Number
 
 
+class ShowAsked(msgspec.Struct, frozen=True, kw_only=True):
+    """`language`: of the sentences that tell what is known."""
+
+    person: Number
+    language: Literal["en", "zh"] = "en"
+
+
 class SourceTold(msgspec.Struct, frozen=True, kw_only=True):
     """A message from which it was learned. `text` is empty to who may not read there, and where it was deleted."""
 
@@ -219,7 +226,7 @@ SHOW = Operation(
     path="/people/{person}",
     right="people",
     where="any",
-    request=PersonAsked,
+    request=ShowAsked,
     result=PersonTold,
     audited="look",
 )

@@ -56,7 +56,9 @@ async def _shown(
     plan: acts.LinkMade | None = None,
     count: acts.EraseTold | None = None,
 ) -> web.Response:
-    told: acts.PersonTold = await visit.perform(acts.SHOW, asked(acts.SHOW, person=visit.fields["person"]))
+    told: acts.PersonTold = await visit.perform(
+        acts.SHOW, asked(acts.SHOW, person=visit.fields["person"], language=visit.look.language)
+    )
     return visit.render(
         "people/person.html",
         status=status,

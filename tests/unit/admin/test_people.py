@@ -22,6 +22,7 @@ from gateway.admin.acts.people import (
     RequestAsked,
     RequestNew,
     RequestsAsked,
+    ShowAsked,
     UnlinkAsked,
 )
 from gateway.admin.knowing import SHOWN, STAYS, STAYS_ALL, PeopleActs
@@ -135,7 +136,7 @@ class Office:
         assert await self.store.derived.settle(made)
 
     async def show(self, person: int, *, by: Actor = OWNER) -> acts.PersonTold:
-        told: acts.PersonTold = await self.do(acts.SHOW, PersonAsked(person=str(person)), by=by)
+        told: acts.PersonTold = await self.do(acts.SHOW, ShowAsked(person=str(person)), by=by)
         return told
 
     async def values(self, person: int, *, by: Actor = OWNER) -> list[str]:
