@@ -111,7 +111,7 @@ class Intake:
         event = within(event, settings.limits.message_chars)
         chosen = await self._people.chosen_agent(event) if settings.agents else None
         admitted, accepted_ms = await self._admitting.admit(event, settings), now_ms()
-        verdict, held = admitted, None
+        verdict, held, told = admitted, None, False
         fresh = False  # stored now, or a sibling's row revived
         try:
             agent = agent_for(settings, chosen=chosen)
@@ -127,6 +127,7 @@ class Intake:
                 spoken=self._talk.language(event),
             )
             new, lane = await self._new(routed, settings, verdict, fingerprint=fingerprint, now_ms=accepted_ms)
+            told = verdict.refused and new.outcome is None
             accepted = await self._inbox.accept(new, lane=lane, dedupe_ids=event.dedupe_ids)
             fresh = accepted.verdict == "accepted"
         finally:
@@ -134,6 +135,8 @@ class Intake:
                 self._admitting.take_back(event, admitted)
                 if held is not None:
                     self._quotas.take_back(held)
+                if told and is_quota(verdict.rule):
+                    self._quotas.untold(event, verdict.rule)
         stored = accepted.event
         if fresh and held is not None:
             self._quotas.stored(held, stored.id)

@@ -176,6 +176,10 @@ class Quotas:
             self._told.popitem(last=False)
         return True
 
+    def untold(self, event: InboundEvent, rule: str) -> None:
+        """The message that was to be told of was known already, or could not be stored: nobody was told."""
+        self._told.pop((f"{event.channel}:{event.sender.user}", rule), None)
+
     def notice(self, rule: str, language: Language, *, at_ms: int) -> str:
         """Return what whoever was refused at that moment is told."""
         name = self._configuration().settings.usage.time_zone

@@ -40,7 +40,10 @@ channels:
     secrets: ["whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="]
     trigger: [mention, command]
     limits: {per_minute: 3}
-    rooms: {choice: {agents: [other]}, talk: {observe: true}}
+    rooms:
+      choice: {agents: [other]}
+      talk: {observe: true}
+      two: {limits: {per_minute: 100}, quota: {room: {messages: {day: 2}}}}
 """
 
 
@@ -206,6 +209,19 @@ class TestLimits:
             await way.intake.accept(again)
 
         assert [("accepted", None)] * 2 == [await way.say(), await way.say()]
+
+    async def test_repeats_use_up_no_quota_and_no_notice(self, way: Way) -> None:
+        """A message that comes twice counts once, also the one that uses up the last of it: its twin is not refused in its place,
+        and the notice is left for who comes next."""
+        one, two = way.said(room="two"), way.said(room="two")
+        views = [await way.intake.accept(event) for event in (one, one, two, two, two)]
+        over = [await way.intake.accept(way.said(room="two")) for _ in range(2)]
+
+        assert ["accepted"] * 5 == [view.status for view in views]
+        assert [False, True, False, True, True] == [view.duplicate for view in views]
+        events = [await way.inbox.event(int(view.turn)) for view in over]
+        rules = [decode(event.body).refused for event in events if event is not None]
+        assert ([True, True], ["accepted", "ignored"]) == (rules, [view.status for view in over])
 
     @pytest.mark.parametrize("way", [{"accept_max": 2}], indirect=True)
     async def test_what_could_not_be_stored_does_not_count(self, way: Way) -> None:
