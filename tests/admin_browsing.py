@@ -75,7 +75,8 @@ class Window:
 
     async def weight(self) -> int:
         """Return the bytes of the page and all that it loaded, none of them compressed."""
-        return sum([len(await response.body()) for response in self.loaded if response.status == 200])
+        whole = [one for one in self.loaded if one.status == 200 and "event-stream" not in one.headers["content-type"]]
+        return sum([len(await response.body()) for response in whole])  # a stream has no end
 
     async def shoot(self, name: str) -> None:
         """Take a picture of the whole page, if CLEW_PICTURES names a folder to look through."""
