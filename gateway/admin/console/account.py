@@ -6,7 +6,7 @@ from aiohttp import web
 
 from gateway.admin.acts import access, credentials
 from gateway.admin.console.account_words import WORDS
-from gateway.admin.console.asked import asked
+from gateway.admin.console.asked import asked, error_of
 from gateway.admin.console.fields import Choice, Field
 from gateway.admin.console.part import NavEntry, Part, get, post
 from gateway.admin.console.signing import SIGN_IN
@@ -32,7 +32,7 @@ async def _account(visit: Visit, *, status: int = 200, problems: tuple[FieldProb
             label=visit.t("account.password.current"),
             kind="secret",
             required=True,
-            error=_error(problems, "current"),
+            error=error_of(problems, "current"),
             attributes={"autocomplete": "current-password"},
         ),
         Field(
@@ -41,7 +41,7 @@ async def _account(visit: Visit, *, status: int = 200, problems: tuple[FieldProb
             kind="secret",
             required=True,
             help=visit.t("account.password.help"),
-            error=_error(problems, "password"),
+            error=error_of(problems, "password"),
             attributes={"autocomplete": "new-password", "minlength": "12"},
         ),
     )
@@ -148,10 +148,6 @@ async def revoke_token(visit: Visit) -> web.StreamResponse:
     request = asked(credentials.TOKENS_REVOKE, token=visit.form.get("token"))
     await visit.perform(credentials.TOKENS_REVOKE, request)
     return visit.see_other(TOKENS, told="account.token.revoked")
-
-
-def _error(problems: tuple[FieldProblem, ...], path: str) -> str:
-    return next((f"{one.problem}; {one.remedy}" for one in problems if one.path == path), "")
 
 
 PART = Part(

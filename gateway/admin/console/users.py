@@ -5,7 +5,7 @@ from __future__ import annotations
 from aiohttp import web
 
 from gateway.admin.acts import access, credentials, health
-from gateway.admin.console.asked import asked
+from gateway.admin.console.asked import asked, error_of
 from gateway.admin.console.fields import Choice, Field
 from gateway.admin.console.part import NavEntry, Part, get, post
 from gateway.admin.console.users_words import WORDS
@@ -35,7 +35,7 @@ async def _listed(visit: Visit, *, status: int = 200, problems: tuple[FieldProbl
                 label=visit.t("users.name"),
                 value=visit.form.get("name", ""),
                 required=True,
-                error=_error(problems, "name"),
+                error=error_of(problems, "name"),
                 attributes={"autocomplete": "off"},
             ),
             *await _grant_fields(visit),
@@ -44,7 +44,7 @@ async def _listed(visit: Visit, *, status: int = 200, problems: tuple[FieldProbl
                 label=visit.t("users.password"),
                 kind="secret",
                 help=visit.t("users.password.help"),
-                error=_error(problems, "password"),
+                error=error_of(problems, "password"),
                 attributes={"autocomplete": "new-password"},
             ),
         ),
@@ -140,10 +140,6 @@ async def remove(visit: Visit) -> web.StreamResponse:
 
 def _path(visit: Visit) -> str:
     return f"{USERS}/{visit.fields['user']}"
-
-
-def _error(problems: tuple[FieldProblem, ...], path: str) -> str:
-    return next((f"{one.problem}; {one.remedy}" for one in problems if one.path == path), "")
 
 
 def _grant(visit: Visit) -> dict[str, str]:
