@@ -73,6 +73,7 @@ class Live:
         self._noted = noted
         self.placed = placed
         self._channels: dict[str, Channel] = {}
+        self._applied = asyncio.Event()
 
     @asynccontextmanager
     async def agent(self, name: str) -> AsyncIterator[MadeAgent]:
@@ -117,6 +118,10 @@ class Live:
             return None
         return 0.0 if channel.running else channel.back_s
 
+    async def applied(self) -> None:
+        """Wait until a change is in force, the next one from now on."""
+        await self._applied.wait()
+
     async def tried(self, name: str) -> None:
         """Wait until the channel's first start has succeeded or failed; of one that is not configured there is none."""
         if (channel := self._channels.get(name)) is not None:
@@ -149,6 +154,8 @@ class Live:
         old_agents, old_channels = self._agents, self._channels
         # Placed now: a room may have moved while channels were starting.
         self.configuration, self._agents, self._channels = self.placed(configuration), agents, channels
+        applied, self._applied = self._applied, asyncio.Event()
+        applied.set()
         for name in (fresh.keys() & old_channels.keys()) - broken.keys():
             logger.info("channel replaced", extra={"channel": name})
         ending = [channel for name, channel in old_channels.items() if channels.get(name) is not channel]

@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import suppress
+from typing import Final
 
 import msgspec
 
@@ -52,6 +54,9 @@ from gateway.admin.planning import NOTHING, Admit, Plan, Planner, Steps, channel
 from gateway.admin.revisions import Revision, Revisions
 from gateway.admin.vault import Vault
 from gateway.live import Live
+
+IN_FORCE_S: Final = 5.0
+"""Seconds that a change waits to be in force before it is answered."""
 
 
 class SettingsActs:
@@ -183,7 +188,15 @@ class SettingsActs:
             digest=plan.new.revision,
             beside=beside,
         )
-        return told
+        return msgspec.structs.replace(told, in_force=await self._in_force(told.number))
+
+    async def _in_force(self, number: int) -> bool:
+        """Wait a moment until a revision, or a newer one, is in force here; whether it is."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(IN_FORCE_S):
+                while number_of(self._live.configuration.overlay) < number:
+                    await self._live.applied()
+        return number_of(self._live.configuration.overlay) >= number
 
     async def history(self, acting: Acting, asked: HistoryAsked) -> History:
         """Return the changes; of those that touch other channels only, nothing."""

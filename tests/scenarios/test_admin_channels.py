@@ -104,7 +104,7 @@ async def test_a_platform_s_channel_is_added_tested_talked_to_and_removed(way: s
         log = list(there.stage.gateway.log)
 
     assert [("channel", way, "added")] == [(one["what"], one["name"], one["how"]) for one in added["touched"]]
-    assert tried == added | {"dry_run": True}
+    assert tried == added | {"dry_run": True, "in_force": False}
     assert {"hook": "webhook"} == absent["channels"]
     assert (True, None, "sent", None) == (probed["connected"], probed["problem"], probed["sent"], probed["error"])
     assert probed["message"]

@@ -87,7 +87,8 @@ async def test_a_room_gets_another_agent_and_a_smaller_window(world: Stage, admi
     values = {one["path"]: (one["value"], one["origin"]) for one in shown["settings"]}
 
     assert took < 5  # two seconds on a machine that does nothing else
-    assert tried == done | {"dry_run": True}
+    assert tried == done | {"dry_run": True, "in_force": False}
+    assert done["in_force"]
     assert [
         (f'channels.hook.rooms."{ROOM}".agent', None, '"second"'),
         (f'channels.hook.rooms."{ROOM}".memory.window.turns', None, "3"),

@@ -126,8 +126,8 @@ class Touched(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChangeTold(msgspec.Struct, frozen=True, kw_only=True):
-    """What a change changes. `number`: its revision, which a dry run would have been. `waits` are sections that count from the
-    next start on."""
+    """What a change changes. `number`: its revision, which a dry run would have been. `in_force`: already so on the instance that
+    was asked; the others follow within two seconds. `waits` are sections that count from the next start on."""
 
     number: int
     dry_run: bool
@@ -137,6 +137,7 @@ class ChangeTold(msgspec.Struct, frozen=True, kw_only=True):
     touched: tuple[Touched, ...]
     waits: tuple[str, ...]
     warnings: tuple[str, ...]
+    in_force: bool = False
 
 
 class HistoryAsked(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,201 @@
+"""Pages on which channels are added, tested and removed, without a restart."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from config.channels.base import RoomSettings
+from config.forms import Field as Setting
+from gateway.admin.acts import channels as acts
+from gateway.admin.acts import settings
+from gateway.admin.console.asked import asked
+from gateway.admin.console.connect_words import WORDS
+from gateway.admin.console.fields import Choice, Field
+from gateway.admin.console.part import NavEntry, Part, get, post
+from gateway.admin.console.settings import form_url, meaning
+from gateway.admin.console.settings_form import PREFIX, Group, groups, shown, values
+from gateway.admin.console.visit import Visit
+from gateway.admin.operations import FieldProblem, Invalid
+
+CONNECT = "/admin/connect"
+_STAND_IN = "new"
+_ALWAYS = frozenset({"agent"})
+"""Layered settings that somebody who adds a channel wants to see."""
+
+
+async def listing(visit: Visit) -> web.StreamResponse:
+    """Show the channels, and what can be added."""
+    state: settings.StatusTold = await visit.perform(settings.STATUS)
+    return visit.render(
+        "connect/list.html",
+        channels=[
+            (name, kind, form_url(("channels", name)), visit.may("configure", name))
+            for name, kind in state.channels.items()
+        ],
+        kinds=state.kinds if visit.may("configure") else (),
+        newest=state.newest,
+    )
+
+
+async def new(visit: Visit) -> web.StreamResponse:
+    """Show the form of a channel to come."""
+    return await _new(visit, visit.query.get("kind", ""))
+
+
+async def add(visit: Visit) -> web.StreamResponse:
+    """Add a channel, or show what that would change."""
+    kind = visit.query.get("kind", "")
+    model = await _model(visit, kind)
+    sent = {name: value for name, value in visit.form.items() if name.startswith(PREFIX)}
+    section, wrong = values(model, sent)
+    section.pop("kind", None)
+    dry_run = visit.form.get("do") != "save"
+    if wrong:
+        return await _new(visit, kind, status=422, problems=tuple(wrong), detail=visit.t("settings.again"))
+    name = visit.form.get("name", "").strip()
+    try:
+        request = asked(acts.ADD, channel=name, kind=kind, settings=section, dry_run=dry_run)
+        told: settings.ChangeTold = await visit.perform(acts.ADD, request)
+    except Invalid as fault:
+        problems = tuple(_placed(one, name) for one in fault.problems)
+        return await _new(visit, kind, status=422, problems=problems, detail="" if problems else str(fault))
+    if not dry_run:
+        return visit.see_other(f"{CONNECT}/channels/{name}", told="connect.added")
+    if visit.partial:
+        return visit.piece("settings/tried.html", outcome=told)
+    return await _new(visit, kind, told=told)
+
+
+async def remove(visit: Visit) -> web.StreamResponse:
+    """Remove a channel."""
+    request = asked(acts.REMOVE, channel=visit.fields["channel"], expected=visit.form.get("expected"))
+    await visit.perform(acts.REMOVE, request)
+    return visit.see_other(CONNECT, told="connect.removed")
+
+
+async def test(visit: Visit) -> web.StreamResponse:
+    """Show the form of a test."""
+    return await _test(visit, None)
+
+
+async def tested(visit: Visit) -> web.StreamResponse:
+    """Test a channel."""
+    sent = {name: visit.form.get(name, "").strip() for name in ("room", "thread", "language")}
+    return await _test(
+        visit, await visit.perform(acts.PROBE, asked(acts.PROBE, channel=visit.fields["channel"], **sent))
+    )
+
+
+async def _test(visit: Visit, told: acts.ProbeTold | None) -> web.Response:
+    name = visit.fields["channel"]
+    await visit.perform(settings.SHOW, asked(settings.SHOW, channel=name))  # whoever may not know of it sees none
+    languages = (Choice("en", "English"), Choice("zh", "中文"))
+    fields = (
+        Field(
+            name="room",
+            label=visit.t("connect.room"),
+            value=visit.form.get("room", ""),
+            help=visit.t("connect.room.help"),
+            attributes={"maxlength": "300", "autocomplete": "off"},
+        ),
+        Field(
+            name="thread",
+            label=visit.t("connect.thread"),
+            value=visit.form.get("thread", ""),
+            attributes={"maxlength": "300", "autocomplete": "off"},
+        ),
+        Field(
+            name="language",
+            label=visit.t("connect.language"),
+            kind="choice",
+            value=visit.form.get("language", visit.look.language),
+            choices=languages,
+        ),
+    )
+    return visit.render(
+        "connect/test.html", name=name, fields=fields, outcome=told, settings=form_url(("channels", name))
+    )
+
+
+async def _model(visit: Visit, kind: str) -> Setting:
+    model: Setting = await visit.perform(
+        settings.DESCRIBE, settings.FormAsked(path=f"channels.{_STAND_IN}", kind=kind or None)
+    )
+    return model
+
+
+async def _new(
+    visit: Visit,
+    kind: str,
+    *,
+    status: int = 200,
+    problems: tuple[FieldProblem, ...] = (),
+    detail: str = "",
+    told: settings.ChangeTold | None = None,
+) -> web.Response:
+    model = await _model(visit, kind)
+    if visit.partial:
+        return visit.piece("settings/problems.html", problems=problems, detail=detail)
+    sent = dict(visit.form) if visit.request.method == "POST" else None
+    first, more = _sorted(model)
+
+    def fields(found: list[Setting]) -> list[Field]:
+        return [shown(one, model, t=visit.t, told=meaning(visit, one), sent=sent, problems=problems) for one in found]
+
+    return visit.render(
+        "connect/new.html",
+        status=status,
+        kind=kind,
+        action=f"{CONNECT}/new?kind={kind}",
+        name=Field(
+            name="name",
+            label=visit.t("connect.name"),
+            value=visit.form.get("name", ""),
+            help=visit.t("connect.name.help"),
+            required=True,
+            attributes={"pattern": "[a-z0-9\\-]+", "maxlength": "63", "autocomplete": "off"},
+        ),
+        first=fields(first),
+        more=fields(more),
+        problems=problems,
+        detail=detail,
+        outcome=told,
+    )
+
+
+def _sorted(model: Setting) -> tuple[list[Setting], list[Setting]]:
+    """Return what is asked for at once, and the kind's other settings: not what every place may say, but the agent."""
+    own: tuple[Group, ...] = groups(
+        model,
+        only=frozenset(
+            one.name for one in model.fields if one.name not in RoomSettings.model_fields or one.name in _ALWAYS
+        ),
+    )
+    found = [setting for group in own for setting in group.settings if setting.name != "kind"]
+    first = [one for one in found if _asked_first(one)]
+    return first, [one for one in found if one not in first]
+
+
+def _asked_first(setting: Setting) -> bool:
+    return setting.required or "secret" in (setting.kind, setting.item) or setting.name in ("mode", *_ALWAYS)
+
+
+def _placed(problem: FieldProblem, name: str) -> FieldProblem:
+    """Return a problem as one of the form's: there the channel has no name yet."""
+    path = problem.path.replace(f"channels.{name}", f"channels.{_STAND_IN}", 1)
+    return FieldProblem(path=path, value=problem.value, problem=problem.problem, remedy=problem.remedy)
+
+
+PART = Part(
+    name="connect",
+    words=WORDS,
+    pages=(
+        get("/connect", listing),
+        get("/connect/new", new),
+        post("/connect/new", add),
+        get(r"/connect/channels/{channel:[a-z0-9-]+}", test),
+        post(r"/connect/channels/{channel:[a-z0-9-]+}", tested),
+        post(r"/connect/channels/{channel:[a-z0-9-]+}/remove", remove),
+    ),
+    nav=(NavEntry(group="configure", word="connect.title", path=CONNECT, right="configure"),),
+)

@@ -1,0 +1,278 @@
+"""Pages of settings: what is in force, forms with a trial, history, comparison, the way back, the export."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from aiohttp import web
+
+from config.forms import Field as Setting
+from config.problems import path_of, path_text
+from gateway.admin.acts import settings as acts
+from gateway.admin.console.asked import asked
+from gateway.admin.console.fields import Field
+from gateway.admin.console.part import NavEntry, Part, get, post
+from gateway.admin.console.settings_form import PREFIX, edits, groups, maps, shown
+from gateway.admin.console.settings_words import WORDS
+from gateway.admin.console.visit import Visit
+from gateway.admin.operations import Disagrees, FieldProblem, Invalid
+
+SETTINGS = "/admin/settings"
+FORM = f"{SETTINGS}/form"
+_KNOWN = frozenset(key.removeprefix("settings.section.") for key in WORDS if key.startswith("settings.section."))
+
+
+async def overview(visit: Visit) -> web.StreamResponse:
+    """Show what is in force, and the ways to all that can be set."""
+    status: acts.StatusTold = await visit.perform(acts.STATUS)
+    history = await visit.perform(acts.HISTORY, asked(acts.HISTORY, limit=5))
+    sections = [(section_told(visit, name), form_url((name,))) for name in status.sections if name != "channels"]
+    return visit.render(
+        "settings/overview.html",
+        state=status,
+        history=history.revisions,
+        sections=sections,
+        channels=[(name, form_url(("channels", name)), kind) for name, kind in status.channels.items()],
+    )
+
+
+async def form(visit: Visit) -> web.StreamResponse:
+    """Show a section as a form; with `entry`, the section of that name in it."""
+    steps = _steps(visit)
+    entry = visit.query.get("entry", "").strip()
+    if entry:
+        return visit.see_other(form_url((*steps, entry)))
+    return await _form(visit, steps)
+
+
+async def change(visit: Visit) -> web.StreamResponse:
+    """Change what a form says, or show what that would change."""
+    steps = _steps(visit)
+    model: Setting = await visit.perform(acts.DESCRIBE, acts.FormAsked(path=path_text(steps)))
+    found, wrong = edits(model, {name: value for name, value in visit.form.items() if name.startswith(PREFIX)})
+    dry_run = visit.form.get("do") != "save"
+    if wrong:
+        return await _form(visit, steps, status=422, problems=tuple(wrong), detail=visit.t("settings.again"))
+    if not found:
+        if dry_run:
+            return await _tried(visit, steps, None)
+        return visit.see_other(form_url(steps), told="settings.unchanged")
+    return await carried_out(
+        visit,
+        steps,
+        acts.ChangeAsked(
+            changes=tuple(found),
+            reason=visit.form.get("reason", "").strip()[:500],
+            expected=int(visit.form.get("expected", "0")),
+            dry_run=dry_run,
+        ),
+    )
+
+
+async def carried_out(visit: Visit, steps: tuple[str, ...], request: acts.ChangeAsked) -> web.StreamResponse:
+    """Carry a change out, and go back to the form at `steps`; show it again where that can't be."""
+    try:
+        told: acts.ChangeTold = await visit.perform(acts.CHANGE, request)
+    except Invalid as fault:
+        detail = "" if fault.problems else str(fault)
+        return await _form(visit, steps, status=422, problems=fault.problems, detail=detail)
+    except Disagrees:
+        return await _form(visit, steps, status=409, detail=visit.t("settings.late"))
+    if request.dry_run:
+        return await _tried(visit, steps, told)
+    return visit.see_other(form_url(steps), told="settings.saved", number=told.number)
+
+
+async def remove(visit: Visit) -> web.StreamResponse:
+    """Remove a section that has a name: a room, a thread, an agent."""
+    steps = _steps(visit)
+    above = steps[:-2] if steps[-2:-1] in (("rooms",), ("threads",)) else steps[:-1]
+    edit = acts.Edit(path=path_text(steps), act="remove")
+    expected = int(visit.form.get("expected", "0"))
+    try:
+        told = await visit.perform(acts.CHANGE, acts.ChangeAsked(changes=(edit,), expected=expected))
+    except Invalid as fault:
+        return await _form(visit, steps, status=422, problems=fault.problems)
+    return visit.see_other(form_url(above), told="settings.saved", number=told.number)
+
+
+async def _tried(visit: Visit, steps: tuple[str, ...], told: acts.ChangeTold | None) -> web.StreamResponse:
+    if visit.partial:
+        return visit.piece("settings/tried.html", outcome=told)
+    return await _form(visit, steps, told=told, tried=True)
+
+
+async def _form(
+    visit: Visit,
+    steps: tuple[str, ...],
+    *,
+    status: int = 200,
+    problems: tuple[FieldProblem, ...] = (),
+    detail: str = "",
+    told: acts.ChangeTold | None = None,
+    tried: bool = False,
+) -> web.Response:
+    state: acts.StatusTold = await visit.perform(acts.STATUS)
+    model: Setting = await visit.perform(acts.DESCRIBE, acts.FormAsked(path=path_text(steps)))
+    sent = dict(visit.form) if visit.request.method == "POST" else None
+    if visit.partial:
+        return visit.piece("settings/problems.html", problems=problems, detail=detail)
+    return visit.render(
+        "settings/form.html",
+        status=status,
+        steps=steps,
+        title=title(visit, steps),
+        crumbs=crumbs(visit, steps),
+        state=state,
+        model=model,
+        action=form_url(steps),
+        may_change=visit.may("configure", steps[1] if steps[0] == "channels" and len(steps) > 1 else None),
+        groups=[
+            (
+                group,
+                [
+                    shown(one, model, t=visit.t, told=meaning(visit, one), sent=sent, problems=problems)
+                    for one in group.settings
+                ],
+            )
+            for group in groups(model)
+        ],
+        maps=[
+            (one, [(key, form_url((*path_of(one.path), key))) for key in one.keys])
+            for one in ((model,) if model.kind == "map" else maps(model))
+        ],
+        named=steps[-2:-1] in (("rooms",), ("threads",), ("agents",)),
+        reason=Field(
+            name="reason",
+            label=visit.t("settings.reason"),
+            value=visit.form.get("reason", ""),
+            attributes={"maxlength": "500", "autocomplete": "off"},
+        ),
+        problems=problems,
+        detail=detail,
+        outcome=told,
+        tried=tried,
+    )
+
+
+async def history(visit: Visit) -> web.StreamResponse:
+    """Show all changes."""
+    page: acts.History = await visit.perform(acts.HISTORY, asked(acts.HISTORY, after=visit.query.get("after")))
+    more = f"{SETTINGS}/history?after={page.next}" if page.next else None
+    return visit.render("settings/history.html", history=page.revisions, more=more)
+
+
+async def revision(visit: Visit) -> web.StreamResponse:
+    """Show one revision: what it says, what it changed, and what going back to it would change."""
+    number = int(visit.fields["number"])
+    told = await visit.perform(acts.REVISION, acts.RevisionAsked(number=number))
+    changed = await visit.perform(acts.COMPARE, acts.CompareAsked(old=number - 1, new=number))
+    state: acts.StatusTold = await visit.perform(acts.STATUS)
+    back: acts.ChangeTold | None = None
+    refused: Invalid | None = None
+    if visit.may("configure") and number != state.newest:
+        try:
+            back = await visit.perform(acts.ROLL_BACK, acts.RollBackAsked(number=number, dry_run=True))
+        except Invalid as fault:
+            refused = fault
+    return visit.render(
+        "settings/revision.html", one=told, changed=changed.changes, back=back, newest=state.newest, refused=refused
+    )
+
+
+async def roll_back(visit: Visit) -> web.StreamResponse:
+    """Let a revision count again."""
+    request = acts.RollBackAsked(
+        number=int(visit.fields["number"]),
+        reason=visit.form.get("reason", "").strip()[:500],
+        expected=int(visit.form.get("expected", "0")),
+    )
+    told = await visit.perform(acts.ROLL_BACK, request)
+    return visit.see_other(SETTINGS, told="settings.saved", number=told.number)
+
+
+async def compare(visit: Visit) -> web.StreamResponse:
+    """Show what two revisions say differently."""
+    status: acts.StatusTold = await visit.perform(acts.STATUS)
+    old, new = visit.query.get("old", str(max(status.newest - 1, 0))), visit.query.get("new", str(status.newest))
+    told = await visit.perform(acts.COMPARE, asked(acts.COMPARE, old=old, new=new))
+    fields = [
+        Field(
+            name=name,
+            label=visit.t(f"settings.compare.{name}"),
+            kind="number",
+            value=value,
+            attributes={"min": "0", "max": str(status.newest), "step": "1"},
+        )
+        for name, value in (("old", old), ("new", new))
+    ]
+    return visit.render("settings/compare.html", outcome=told, fields=fields)
+
+
+async def export(visit: Visit) -> web.StreamResponse:
+    """Download file and revision as one text."""
+    return await visit.stream(await visit.perform(acts.EXPORT))
+
+
+def form_url(steps: tuple[str, ...]) -> str:
+    """Return where the form of a section is."""
+    return f"{FORM}?path={quote(path_text(steps), safe='')}"
+
+
+def section_told(visit: Visit, name: str) -> str:
+    """Return what a top-level section is about."""
+    return visit.t(f"settings.section.{name}") if name in _KNOWN else visit.t("settings.section.other", name=name)
+
+
+def title(visit: Visit, steps: tuple[str, ...]) -> str:
+    """Return a section's heading: its own name, or what it is about."""
+    return (
+        section_told(visit, steps[0])
+        if len(steps) == 1
+        else steps[-1].replace("_", " ")
+        if len(steps) % 2
+        else steps[-1]
+    )
+
+
+def crumbs(visit: Visit, steps: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Return the pages above a section's."""
+    found = [(visit.t("settings.title"), SETTINGS)]
+    for n in range(1, len(steps)):
+        if steps[n - 1] in ("rooms", "threads") and n % 2 == 1:
+            continue  # a list that its channel's page shows already
+        found.append((section_told(visit, steps[0]) if n == 1 else steps[n - 1], form_url(steps[:n])))
+    return found
+
+
+def meaning(visit: Visit, setting: Setting) -> str:
+    """Return what a setting means."""
+    return setting.description
+
+
+def _steps(visit: Visit) -> tuple[str, ...]:
+    try:
+        steps = path_of(visit.query.get("path", ""))
+    except ValueError as exc:
+        raise Invalid(f"path: {exc}") from None
+    if not steps:
+        raise Invalid("path: is missing; name a section, such as channels.web")
+    return steps
+
+
+PART = Part(
+    name="settings",
+    words=WORDS,
+    pages=(
+        get("/settings", overview),
+        get("/settings/form", form),
+        post("/settings/form", change),
+        post("/settings/remove", remove),
+        get("/settings/history", history),
+        get(r"/settings/revisions/{number:\d{1,9}}", revision),
+        post(r"/settings/revisions/{number:\d{1,9}}", roll_back),
+        get("/settings/compare", compare),
+        get("/settings/export", export),
+    ),
+    nav=(NavEntry(group="configure", word="settings.title", path=SETTINGS, right="see"),),
+)

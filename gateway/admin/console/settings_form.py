@@ -1,0 +1,273 @@
+"""Between a section's form model and a page's form: fields to show, and what was sent as edits. Pure.
+
+An empty field means that nothing is written at this place, so that what stands above counts; a lone `-` means none: no value, an
+empty list, no secret. A secret is never shown; left empty it stays.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from config.forms import Field as Setting
+from gateway.admin.acts.settings import Edit
+from gateway.admin.console.fields import Choice, Field
+from gateway.admin.console.words import Translate
+from gateway.admin.operations import FieldProblem
+
+NONE = "-"
+PREFIX = "v."
+_SECRETS = 2
+"""Secrets of a list that count at once: a new one, and the one before."""
+
+_LONGEST = 32
+"""Characters of a value that are told beside its field: a phone shows no more in a line."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """The settings under one heading. `name` is "" for those of the section itself; `touched`: somebody wrote one of them."""
+
+    name: str
+    settings: tuple[Setting, ...]
+    touched: bool
+
+
+def groups(form: Setting, *, only: frozenset[str] | None = None) -> tuple[Group, ...]:
+    """Return a form's settings by heading, without maps of sections; `only`: no others than these of the first level."""
+    own: list[Setting] = []
+    below: list[Group] = []
+    for setting in form.fields:
+        if only is not None and setting.name not in only:
+            continue
+        if setting.kind == "section":
+            inner = tuple(_single(setting))
+            below.append(Group(name=setting.name, settings=inner, touched=setting.written))
+        elif not (setting.kind == "map" and setting.item == "section"):
+            own.append(setting)
+    first = (Group(name="", settings=tuple(own), touched=True),) if own else ()
+    return first + tuple(group for group in below if group.settings)
+
+
+def maps(form: Setting) -> tuple[Setting, ...]:
+    """Return what of a form holds sections by name: rooms, threads."""
+    return tuple(setting for setting in form.fields if setting.kind == "map" and setting.item == "section")
+
+
+def name_of(setting: Setting, form: Setting) -> str:
+    """Return the name of a setting's field: its path below the form's."""
+    return PREFIX + setting.path.removeprefix(form.path).removeprefix(".")
+
+
+def shown(
+    setting: Setting,
+    form: Setting,
+    *,
+    t: Translate,
+    told: str,
+    sent: Mapping[str, str] | None = None,
+    problems: tuple[FieldProblem, ...] = (),
+) -> Field:
+    """Return a setting as a field; `told`: what it means, in the reader's language; `sent`: what the reader had entered."""
+    name = name_of(setting, form)
+    kind, choices = _kind(setting, t)
+    error = "; ".join(
+        f"{one.problem}: {one.remedy}" for one in problems if one.path.split("[")[0].rstrip(".") == setting.path
+    )
+    label = setting.path.removeprefix(form.path).removeprefix(".").split(".")
+    inherited = "" if setting.written or setting.kind == "secret" else _text(setting, setting.effective, t)
+    return Field(
+        name=name,
+        label=" · ".join(part.replace("_", " ") for part in label[-2:]),
+        kind=kind,
+        value=_value(setting, t) if sent is None else sent.get(name, ""),
+        help=" ".join(part for part in (told, _hint(setting, t)) if part),
+        unit=t(f"settings.unit.{setting.unit}") if setting.unit else "",
+        default=inherited,
+        origin=setting.origin if setting.written or inherited else "",
+        error=error,
+        choices=choices,
+        required=False,
+        attributes={"autocomplete": "off"} | _limits(setting),
+    )
+
+
+def edits(form: Setting, sent: Mapping[str, str]) -> tuple[list[Edit], list[FieldProblem]]:
+    """Return what was changed in a form, and what can't be read."""
+    found: list[Edit] = []
+    wrong: list[FieldProblem] = []
+    for group in groups(form):
+        for setting in group.settings:
+            name = name_of(setting, form)
+            if name not in sent:
+                continue
+            try:
+                edit = _edit(setting, sent[name].strip())
+            except ValueError as exc:
+                told = FieldProblem(path=setting.path, value=sent[name][:60], problem=str(exc), remedy="")
+                wrong.append(told)
+            else:
+                found += [edit] if edit is not None else []
+    return found, wrong
+
+
+def values(form: Setting, sent: Mapping[str, str]) -> tuple[dict[str, Any], list[FieldProblem]]:
+    """Return what a form for something new says, as one section, and what can't be read."""
+    found, wrong = edits(form, sent)
+    section: dict[str, Any] = {}
+    for edit in found:
+        if edit.act != "set":
+            continue
+        place, *steps = section, *edit.path.removeprefix(form.path).removeprefix(".").split(".")
+        for step in steps[:-1]:
+            place = place.setdefault(step, {})
+        place[steps[-1]] = edit.value
+    return section, wrong
+
+
+def _single(form: Setting) -> Iterator[Setting]:
+    for setting in form.fields:
+        if setting.kind == "section":
+            yield from _single(setting)
+        elif not (setting.kind == "map" and setting.item == "section"):
+            yield setting
+
+
+def _kind(setting: Setting, t: Translate) -> tuple[Any, tuple[Choice, ...]]:
+    match setting.kind:
+        case "truth":
+            return "choice", (
+                Choice("", _inherit(setting, t)),
+                Choice("true", t("settings.yes")),
+                Choice("false", t("settings.no")),
+            )
+        case "choice":
+            return "choice", (Choice("", _inherit(setting, t)), *(Choice(choice) for choice in setting.choices))
+        case "list":
+            return ("secret" if setting.item == "secret" else "lines"), ()
+        case "secret":
+            return "secret", ()
+        case "map":
+            return "area", ()
+        case "text":
+            return ("area" if len(str(setting.effective or "")) > 100 else "text"), ()
+        case _:
+            return "text", ()
+
+
+def _inherit(setting: Setting, t: Translate) -> str:
+    if setting.written or setting.effective is None:
+        return t("settings.unwritten")
+    return t("settings.unwritten.is", value=_text(setting, setting.effective, t))
+
+
+def _text(setting: Setting, value: Any, t: Translate) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return t("settings.yes") if value else t("settings.no")
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or t("settings.nothing")
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+
+
+def _value(setting: Setting, t: Translate) -> str:
+    """Return what stands in the field."""
+    if not setting.written or setting.kind == "secret" or setting.item == "secret":
+        return ""
+    value = setting.value
+    match value:
+        case None | []:
+            return NONE
+        case bool():
+            return "true" if value else "false"
+        case list():
+            return "\n".join(map(str, value))
+        case dict():
+            return json.dumps(value, ensure_ascii=False, indent=1)
+        case float():
+            return f"{value:.15g}"
+        case _:
+            return str(value)
+
+
+def _hint(setting: Setting, t: Translate) -> str:
+    if setting.kind == "secret" or setting.item == "secret":
+        if not setting.written:
+            return t("settings.hint.secret")
+        key = "settings.hint.secret_list" if setting.kind == "list" else "settings.hint.secret_set"
+        return t(key, value=_references(setting))
+    if setting.kind == "list":
+        choices = ", ".join(setting.choices)
+        return t("settings.hint.choices", choices=choices) if choices else t("settings.hint.list")
+    if setting.kind == "map":
+        return t("settings.hint.map")
+    return t("settings.hint.none") if setting.optional else ""
+
+
+def _references(setting: Setting) -> str:
+    return ", ".join(setting.value) if isinstance(setting.value, list) else str(setting.value)
+
+
+def _limits(setting: Setting) -> dict[str, str]:
+    return {"inputmode": "decimal"} if setting.kind in ("whole", "number") else {}
+
+
+def _edit(setting: Setting, text: str) -> Edit | None:
+    """Return what a field's text changes; None: nothing. Raises ValueError for what can't be read."""
+    if setting.kind == "secret" or setting.item == "secret":
+        return _secret_edit(setting, text)
+    if not text:
+        if not setting.written:
+            return None
+        return Edit(path=setting.path, act="reset" if setting.origin.startswith("revision ") else "remove")
+    value = _read(setting, text)
+    if setting.written and value == setting.value:
+        return None
+    return Edit(path=setting.path, value=value)
+
+
+def _secret_edit(setting: Setting, text: str) -> Edit | None:
+    if not text:
+        return None
+    if text == NONE:
+        return Edit(path=setting.path, act="remove") if setting.written else None
+    if setting.kind == "secret":
+        return Edit(path=setting.path, value=text)
+    kept = [one for one in setting.value or () if one.startswith("vault:")]
+    return Edit(path=setting.path, value=[text, *kept][:_SECRETS])
+
+
+def _read(setting: Setting, text: str) -> Any:
+    if text == NONE and (setting.optional or setting.kind == "list"):
+        return None if setting.optional and setting.kind != "list" else []
+    match setting.kind:
+        case "truth":
+            return text == "true"
+        case "whole":
+            return int(text) if text.lstrip("-").isdecimal() and text.isascii() else text
+        case "number":
+            return _number(text)
+        case "list":
+            return [line.strip() for line in text.splitlines() if line.strip()]
+        case "map":
+            try:
+                value = json.loads(text)
+            except ValueError:
+                raise ValueError("is no JSON") from None
+            return value
+        case _:
+            return text.replace("\r\n", "\n")
+
+
+def _number(text: str) -> Any:
+    try:
+        value = float(text)
+    except ValueError:
+        return text
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value
