@@ -156,4 +156,4 @@ class Browsing(Protocol):
 
 def folded(text: str) -> str:
     """Return the text as it is compared: without differences of case and width. Pure."""
-    return unicodedata.normalize("NFKC", text).casefold()
+    return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
