@@ -77,6 +77,7 @@ async def show(visit: Visit) -> web.StreamResponse:
         sentence=why.zh if visit.look.language == "zh" else why.en,
         moods=MOODS,
         pieces_moods=PIECES,
+        called=lambda kind, name: visit.t(f"turns.{kind}.{name}") if f"turns.{kind}.{name}" in WORDS else "",
         settings=visit.leads_to("/admin/settings") if visit.may("configure", trace.channel) else "",
         conversation=f"/admin/conversations/{trace.conversation}" if reads and trace.conversation else "",
         replay=f"{TURNS}/{turn}/replay" if reads and trace.prompt is not None else "",

@@ -1,0 +1,23 @@
+"""What the ledger says in rules, the console says in words."""
+
+from __future__ import annotations
+
+from gateway.admin.console.turns_words import WORDS
+from memory import choosing, context, sections, window
+
+
+def test_every_rule_of_a_prompt_has_words() -> None:
+    """A rule that a prompt's record may name is told in both languages."""
+    rules = {
+        value
+        for module in (choosing, context, sections, window)
+        for name, value in vars(module).items()
+        if name.isupper()
+        and not name.startswith("_")
+        and isinstance(value, str)
+        and value.islower()
+        and " " not in value
+    }
+
+    assert {"turn_limit", "threshold", "same_turn", "in_facts"} <= rules
+    assert [] == [rule for rule in sorted(rules) if f"turns.ledger.{rule}" not in WORDS]
