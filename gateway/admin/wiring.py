@@ -16,12 +16,15 @@ from gateway.admin.conversations import ConversationActs
 from gateway.admin.database import Database
 from gateway.admin.dead_letters import DeadLetterActs
 from gateway.admin.entrance import Entrance
+from gateway.admin.joining import JoiningActs
 from gateway.admin.keeping import SecretActs
-from gateway.admin.knowing import PeopleActs
+from gateway.admin.knowing import KnowingActs
 from gateway.admin.loading import Layers
 from gateway.admin.operations import Handlers, Service
 from gateway.admin.people import Eraser
+from gateway.admin.persons_known import PersonsKnown
 from gateway.admin.planning import Planner
+from gateway.admin.privacy import PrivacyActs
 from gateway.admin.replaying import ReplayActs
 from gateway.admin.service import Admin
 from gateway.admin.settings import SettingsActs
@@ -146,16 +149,19 @@ def settings_acts(parts: Parts) -> tuple[Handlers, ...]:
 
 def people_acts(parts: Parts) -> tuple[Handlers, ...]:
     """Return what is done about persons, and about what was given up."""
-    people = PeopleActs(
-        store=parts.store,
-        personal=parts.personal,
-        eraser=parts.eraser,
-        configuration=parts.configuration,
+    store, known = parts.store, PersonsKnown(parts.store.persons, configuration=parts.configuration)
+    knowing = KnowingActs(
+        store=store, personal=parts.personal, known=known, configuration=parts.configuration, clock=parts.clock
+    )
+    joining = JoiningActs(
+        links=store.links,
+        known=known,
         changed=parts.accounts_changed,
         joined=parts.joined,
         ids=parts.ids,
         clock=parts.clock,
     )
+    privacy = PrivacyActs(persons=store.persons, known=known, eraser=parts.eraser, clock=parts.clock)
     letters = DeadLetterActs(
         letters=parts.letters,
         configuration=parts.configuration,
@@ -164,4 +170,4 @@ def people_acts(parts: Parts) -> tuple[Handlers, ...]:
         clock=parts.clock,
         dealt=parts.metrics.letter_dealt,
     )
-    return people.handlers(), letters.handlers()
+    return knowing.handlers(), joining.handlers(), privacy.handlers(), letters.handlers()

@@ -1,4 +1,5 @@
-"""What can be done about persons and what is known of them, as data. Done in `gateway/admin/knowing.py`."""
+"""What can be done about persons and what is known of them, as data. Done in `gateway/admin/knowing.py`, `joining.py` and
+`privacy.py`."""
 
 from __future__ import annotations
 

@@ -25,9 +25,12 @@ from gateway.admin.acts.people import (
     ShowAsked,
     UnlinkAsked,
 )
-from gateway.admin.knowing import SHOWN, STAYS, STAYS_ALL, PeopleActs
+from gateway.admin.joining import STAYS, STAYS_ALL, JoiningActs
+from gateway.admin.knowing import SHOWN, KnowingActs
 from gateway.admin.operations import Disagrees, Invalid, Missing, Operation, Refused, Service
 from gateway.admin.people import Eraser
+from gateway.admin.persons_known import PersonsKnown
+from gateway.admin.privacy import PrivacyActs
 from gateway.admin.rights import Actor
 from gateway.personal_memory import PersonalMemory
 from memory.base import Identity
@@ -69,28 +72,39 @@ class Office:
         self.joined: list[tuple[int, int]] = []
         self.turns = 0
         ids = Ids(5)
-        self.acts = PeopleActs(
+        known = PersonsKnown(store.persons, configuration=lambda: configuration)
+        personal = PersonalMemory(store=store, ids=ids, clock=self._clock)
+        eraser = Eraser(
             store=store,
-            personal=PersonalMemory(store=store, ids=ids, clock=lambda: self.now),
-            eraser=Eraser(
-                store=store,
-                queues=queues,
-                configuration=lambda: configuration,
-                halt=lambda _event: None,
-                ended=self._nothing,
-                forget=lambda _ids: None,
-                uncount=self._uncount,
-                takeovers=NoTakeovers(),
-                clock=lambda: self.now,
-                within_s=5,
-            ),
+            queues=queues,
             configuration=lambda: configuration,
-            changed=self._changed,
-            joined=self._join,
-            ids=ids,
-            clock=lambda: self.now,
+            halt=lambda _event: None,
+            ended=self._nothing,
+            forget=lambda _ids: None,
+            uncount=self._uncount,
+            takeovers=NoTakeovers(),
+            clock=self._clock,
+            within_s=5,
         )
-        self.service = Service(self.acts.handlers(), audit=self.log)
+        self.handlers = (
+            KnowingActs(
+                store=store,
+                personal=personal,
+                known=known,
+                configuration=lambda: configuration,
+                clock=self._clock,
+            ).handlers(),
+            JoiningActs(
+                links=store.links,
+                known=known,
+                changed=self._changed,
+                joined=self._join,
+                ids=ids,
+                clock=self._clock,
+            ).handlers(),
+            PrivacyActs(persons=store.persons, known=known, eraser=eraser, clock=self._clock).handlers(),
+        )
+        self.service = Service(*self.handlers, audit=self.log)
 
     async def _nothing(self, _turn_id: int) -> None: ...
 
@@ -102,6 +116,9 @@ class Office:
 
     def _changed(self) -> None:
         self.changed += 1
+
+    def _clock(self) -> int:
+        return self.now
 
     async def do(self, operation: Operation, request: msgspec.Struct, *, by: Actor = OWNER) -> Any:
         return await self.service.perform(by, operation, request)

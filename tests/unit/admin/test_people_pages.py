@@ -28,13 +28,13 @@ async def office(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
 @pytest.mark.parametrize(("language", "nobody"), [("en", "Nobody is known yet"), ("zh", "还没有任何人员")])
 async def test_people_are_found(office: Office, language: str, nobody: str) -> None:
     """By account; to whom everything is open, everybody; whose channels somebody never came to is told of nobody."""
-    async with reading(office.acts.handlers(), by=OWNER, language=language) as pages:
+    async with reading(*office.handlers, by=OWNER, language=language) as pages:
         assert nobody in await pages.get("/people")
         person = str(await two_channels(office))
         assert f'href="/admin/people/{person}"' in await pages.get("/people")
         assert f'href="/admin/people/{person}"' in await pages.get("/people?who=42")
         assert person not in await pages.get("/people?who=nobody")
-    async with reading(office.acts.handlers(), by=HOOK, language=language) as pages:
+    async with reading(*office.handlers, by=HOOK, language=language) as pages:
         assert person not in await pages.get("/people")
         assert f'href="/admin/people/{person}"' in await pages.get("/people?who=42")
         assert person not in await pages.get("/people?who=zo%C3%A9")
@@ -43,12 +43,12 @@ async def test_people_are_found(office: Office, language: str, nobody: str) -> N
 async def test_a_person_is_shown_as_one_may_see_them(office: Office) -> None:
     """What does not come from one's channels is not on the page, nor what one may not do."""
     person = await two_channels(office)
-    async with reading(office.acts.handlers(), by=OWNER) as pages:
+    async with reading(*office.handlers, by=OWNER) as pages:
         whole = await pages.get(f"/people/{person}")
-    async with reading(office.acts.handlers(), by=HOOK) as pages:
+    async with reading(*office.handlers, by=HOOK) as pages:
         part = await pages.get(f"/people/{person}")
         await pages.get("/people/4711", status=404)
-    async with reading(office.acts.handlers(), by=PAGE) as pages:
+    async with reading(*office.handlers, by=PAGE) as pages:
         await pages.post(f"/people/{person}/erase", {"confirm": "on"}, status=403)
 
     assert all(word in whole for word in ("绿茶", "secret jam", "zoé", "/export", "/correct", "/link"))
@@ -62,7 +62,7 @@ async def test_what_is_known_is_mended_by_forms(office: Office) -> None:
     person = await two_channels(office)
     things = {thing.value: thing.id for thing in (await office.show(person)).things}
     at = f"/people/{person}"
-    async with reading(office.acts.handlers(), by=STAFF) as pages:
+    async with reading(*office.handlers, by=STAFF) as pages:
         assert at == await pages.post(f"{at}/correct", {"thing": things["tea"], "value": "rooibos & milk"})
         page = await pages.get(at)
         assert "It is corrected." in page
@@ -83,7 +83,7 @@ async def test_persons_are_joined_and_parted_by_forms(office: Office) -> None:
     office.now += 1
     bob = await office.person("bob")
     await office.tells(bob, "bob", "hook", "jam")
-    async with reading(office.acts.handlers(), by=STAFF, clock=lambda: office.now) as pages:
+    async with reading(*office.handlers, by=STAFF, clock=lambda: office.now) as pages:
         page = await pages.post(f"/people/{ann}/link", {"other": str(bob)}, status=200)
         assert f"Person {ann} is known for longer" in page
         assert [] == await office.values(ann)
@@ -99,7 +99,7 @@ async def test_persons_are_joined_and_parted_by_forms(office: Office) -> None:
 async def test_an_old_link_is_taken_apart_account_by_account(office: Office) -> None:
     person = await two_channels(office)
     office.now += UNDO_MS + 1
-    async with reading(office.acts.handlers(), by=STAFF, clock=lambda: office.now) as pages:
+    async with reading(*office.handlers, by=STAFF, clock=lambda: office.now) as pages:
         page = await pages.get(f"/people/{person}")
         assert 'name="link"' not in page
         await pages.post(f"/people/{person}/unlink", {"identity": hidden(page, "identity")})
@@ -110,7 +110,7 @@ async def test_an_old_link_is_taken_apart_account_by_account(office: Office) -> 
 async def test_data_are_taken_along_and_erased(office: Office) -> None:
     """Counted first; then the receipt is a page of numbers."""
     person = await two_channels(office)
-    async with reading(office.acts.handlers(), by=OWNER) as pages:
+    async with reading(*office.handlers, by=OWNER) as pages:
         assert "secret jam" in await pages.get(f"/people/{person}/export")
         page = await pages.post(f"/people/{person}/erase", {}, status=200)
         assert "<code>profile_items</code>: 3" in page
@@ -126,7 +126,7 @@ async def test_data_are_taken_along_and_erased(office: Office) -> None:
 )
 async def test_requests_stand_until_they_are_met(office: Office, language: str, none: str, word: str) -> None:
     person = await office.person("ann")
-    async with reading(office.acts.handlers(), by=OWNER, language=language) as pages:
+    async with reading(*office.handlers, by=OWNER, language=language) as pages:
         assert none in await pages.get("/privacy-requests")
         await pages.post(f"/people/{person}/request", {"kind": "export"})
         (noted,) = await office.store.persons.requests(after=(0, 0), limit=9)
@@ -136,5 +136,5 @@ async def test_requests_stand_until_they_are_met(office: Office, language: str, 
         assert word not in await pages.get(f"/people/{person}"), "there it is coloured"
         assert "/privacy-requests" == await pages.post(f"/privacy-requests/{noted.id}/met")
         assert none in await pages.get("/privacy-requests")
-    async with reading(office.acts.handlers(), by=STAFF, language=language) as pages:
+    async with reading(*office.handlers, by=STAFF, language=language) as pages:
         await pages.get("/privacy-requests", status=403)
