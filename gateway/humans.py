@@ -287,13 +287,11 @@ class Humans:
 
     async def look(self) -> float:
         """Do once what `follow` does for ever; return the seconds until there is something to do by itself."""
-        live = await self._rows.live()
-        self._live = {row.place: row for row in live}
-        self._paused(Counter((decode_channel(row), _WAITING[row.state]) for row in live))
+        live = await self._learn()
         if taken := frozenset(row.place for row in live if row.state == "active"):
             self._halt(taken)
         for row in await self._rows.owing():
-            await self._tell(row)
+            await self._told(row)
         now, left_s = self._clock(), LOOK_S
         for row in live:
             due = deadline_ms(row, settings_of(row, self._configuration()).takeover)
@@ -304,12 +302,19 @@ class Humans:
             ):
                 ended = await self.find(row.id)
                 self._ended(ended)
-                await self._tell(ended)
+                await self._told(ended)
         return max(left_s, 0.01)
 
     async def move(self, channel: str, room: str, now_room: str) -> None:
-        """Let take-overs of a room go on under its new id."""
+        """Let take-overs of a room go on under its new id, at once: what is said there may be on its way in already."""
         await self._rows.move(channel, room, now_room)
+        await self._learn()
+
+    async def _learn(self) -> list[Takeover]:
+        live = await self._rows.live()
+        self._live = {row.place: row for row in live}
+        self._paused(Counter((decode_channel(row), _WAITING[row.state]) for row in live))
+        return live
 
     async def _changed(self, seen: int, *, within_s: float) -> int:
         try:
@@ -317,6 +322,16 @@ class Humans:
                 return await self._rows.changed(seen)
         except TimeoutError:
             return seen
+
+    async def _told(self, of: Takeover) -> None:
+        """Pay what is owed. What can't be told for good is logged: it must end neither the others nor the gateway."""
+        try:
+            await self._tell(of)
+        except (StoreBusy, StoreUnavailable):
+            raise
+        except Exception:
+            logger.exception("of a take-over nobody could be told", extra={"takeover": of.id, "channel": of.channel})
+            await self._rows.told(of)
 
     async def _tell(self, of: Takeover) -> None:
         """Pay what is owed. Repeating it tells nobody twice."""

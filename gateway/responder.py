@@ -318,8 +318,8 @@ class Responder:
             else:
                 if turn.reason == "taken_over" and not draft.text:
                     taken = await self._human_turns.before(turn, routes, room, person_id=person, said=said)
-                    if taken.rule is not None:
-                        return await self._left_to_human(turn, draft, taken)
+                    # None: it was handed back in the same moment, and the turn begins again.
+                    return None if taken.rule is None else await self._left_to_human(turn, draft, taken)
                 outgoing = await self._kept(turn, head, draft)
         if outgoing is None:
             return None

@@ -16,11 +16,13 @@ import pytest
 
 from gateway.human_notices import told
 from tests.emulators.slack.channels import Channel
+from tests.emulators.telegram import rooms
 from tests.emulators.telegram.chats import Chat
 from tests.residues import in_sqlite, left_of
 from tests.scenarios.platforms import Room, SlackSide, TelegramSide, World, asks, echo, shows, world
 from tests.scenarios.stage import Held
-from tests.scenarios.world import HandOver, Refusal, command, in_folder, rows
+from tests.scenarios.world import HandOver, Refusal, command, in_folder
+from tests.scenarios.world import rows as read
 
 BOTH = ("slack-http", "telegram-polling")
 SETTINGS = ", takeover: {desk: '%s', words: ['angry lawyer']%s}"
@@ -311,7 +313,7 @@ async def test_the_bot_is_silent_where_that_is_set(tmp_path: Path) -> None:
         assert [told("asked_silent", "en")] == room.replies()[:1]
         assert ["get me an angry lawyer", "are you there?"] == [one["text"] for one in read["messages"]]
         assert ["and I?"] == [prompt[-1]["content"] for prompt in there.world.model.prompts]
-        state = rows(in_folder(tmp_path), "SELECT state, outcome FROM inbox_events WHERE id = ?", int(turn))
+        state = read(in_folder(tmp_path), "SELECT state, outcome FROM inbox_events WHERE id = ?", int(turn))
         assert [("observed", "waiting_for_human")] == [(one, json.loads(outcome)["rule"]) for one, outcome in state]
 
 
@@ -388,14 +390,41 @@ async def test_who_is_erased_is_erased_from_what_staff_were_told(tmp_path: Path)
         assert (0, words) == (code, before), err
         assert 2 == json.loads(out)["erased"]["takeovers"]
         assert [] == left_of(words, in_sqlite(database))
-        assert [("", "", "erased"), ("", "", "handed_back")] == rows(
+        assert [("", "", "erased"), ("", "", "handed_back")] == read(
             in_folder(tmp_path), 'SELECT conversation, "user", how FROM takeovers ORDER BY how'
         )
+
+
+async def test_a_take_over_moves_with_its_room(tmp_path: Path) -> None:
+    """A group that becomes a supergroup while a human has it: what is said there comes to them without a mention, and what they
+    say arrives there. Another group goes on with the bot."""
+    way = "telegram-polling"
+    async with staffed(tmp_path, ways=(way,)) as there:
+        there.world.play(echo)
+        tg, bot, desk = there.world.tg, there.world.telegram(way).bot, there.desks[way]
+        zoe = tg.person("Zoe")
+        group, elsewhere = (tg.group(title, zoe, bots=(bot,)) for title in ("help", "other"))
+        zoe.says(group, f"@{bot.username} /human")
+        await desk.answers("Hello 大家", to="asks for a human")
+        await group.until(lambda chat: any("Hello 大家" in one.text for one in chat.replies()), timeout_s=20)
+        supergroup = rooms.migrate(group, by=zoe)
+        zoe.says(supergroup, "are you still there? 在吗")
+        await desk.until("are you still there? 在吗")
+        await desk.answers("Yes", to="asks for a human")
+        said = told("said", "en", name="Op 安", text="Yes")
+        await supergroup.until(lambda chat: said in [one.text for one in chat.replies()], timeout_s=20)
+        zoe.says(elsewhere, "nobody asked you")
+        zoe.says(elsewhere, f"@{bot.username} hi")
+        await elsewhere.until(lambda chat: [one.text for one in chat.replies()] == ["re: hi"], timeout_s=20)
+        (live,) = await there.live()
+
+        assert str(supergroup.id) == live["room"]
+        assert 1 == len(there.world.model.prompts)
 
 
 async def newest_turn(there: Staffed, *, saying: str | None = None) -> str:
     """Return the number of the last message, or of the last that says this."""
     like = f"%{saying}%" if saying else "%"
     query = "SELECT id FROM inbox_events WHERE kind = 'message' AND CAST(body AS TEXT) LIKE ? ORDER BY id DESC LIMIT 1"
-    ((turn,),) = rows(in_folder(there.world.folder), query, like)
+    ((turn,),) = read(in_folder(there.world.folder), query, like)
     return str(turn)
