@@ -13,12 +13,15 @@ from pathlib import Path
 from playwright.async_api import Browser, expect
 
 from tests.admin_browsing import Window, window
+from tests.emulators.telegram.emulator import Telegram, telegram
 from tests.scenarios.admins import PASSWORD, Admins
+from tests.scenarios.platforms import Room, TelegramSide, shows
 from tests.scenarios.stage import Stage, said, stage
 from tests.scenarios.world import Prompt
 
 ORDER = "8821-4477"
 FORGOT = "I am sorry, I can't see an order number in what you told me."
+OF_COURSE = "Of course. What else can I do for you?"
 HOSTILE = "<img src=x onerror=alert(1)> \"Mallory\" '客服'"
 
 SETTINGS = """
@@ -29,6 +32,7 @@ agents:
 defaults: {agent: shop}
 prices: {currency: EUR, models: {gpt-5-mini: {input: 0.25, output: 2}, qwen3: {input: 0.1, output: 0.4}}}
 channels:
+  acme-chat: {TELEGRAM}
   web-shop:
     kind: webhook
     secrets: ["${HOOK}"]
@@ -44,7 +48,7 @@ def answer(prompt: Prompt) -> str:
         return f"Your order number is {ORDER}." if ORDER in json.dumps(prompt[:-1]) else FORGOT
     if "订单" in asked:
         return "您的订单已经发货，预计明天送达。📦"
-    return "Of course. What else can I do for you?"
+    return OF_COURSE
 
 
 @dataclass
@@ -54,7 +58,7 @@ class Day:
     stage: Stage
     admins: Admins
     forgot: dict[str, str]  # the turn whose answer forgot
-    angry: dict[str, str]  # the turn in which a human was asked for
+    bo: Room  # where somebody angry has asked for a human
 
     @asynccontextmanager
     async def reader(self, browser: Browser, name: str = "Ada", **options: object) -> AsyncIterator[Window]:
@@ -71,17 +75,24 @@ class Day:
 @asynccontextmanager
 async def day(folder: Path) -> AsyncIterator[Day]:
     """Play the morning, and make three admins: Ada (owner), Olga (operator of the shop), Vera (viewer)."""
-    async with stage(folder, SETTINGS, script=answer) as here:
+    async with telegram(reads_all=True) as tg, _opened(folder, tg) as (here, side):
         admins = Admins(here)
         await admins.user("Ada", "owner")
         await admins.user("Olga", "operator", "web-shop")
         await admins.user("Vera", "viewer")
-        forgot, angry = await _morning(here)
+        forgot, bo = await _morning(here, side)
         _last_month(here)
-        yield Day(here, admins, forgot, angry)
+        yield Day(here, admins, forgot, bo)
 
 
-async def _morning(here: Stage) -> tuple[dict[str, str], dict[str, str]]:
+@asynccontextmanager
+async def _opened(folder: Path, tg: Telegram) -> AsyncIterator[tuple[Stage, TelegramSide]]:
+    side = TelegramSide("acme-chat", tg, tg.add_bot("acme_chat_bot", reads_all=True), webhook=False)
+    async with stage(folder, SETTINGS.replace("TELEGRAM", side.settings()), script=answer) as here:
+        yield here, side
+
+
+async def _morning(here: Stage, side: TelegramSide) -> tuple[dict[str, str], Room]:
     hook = here.hook("web-shop")
     ann = {"sender": "ann", "name": "Ann Berg", "conversation": "chat-ann"}
     for text in (
@@ -99,9 +110,13 @@ async def _morning(here: Stage) -> tuple[dict[str, str], dict[str, str]]:
         ("mallory", HOSTILE, HOSTILE),
     ):
         await hook.say(text, sender=sender, name=name, conversation="room-help", chat_type="group")
-    angry = await hook.say("/human This is the third time I ask!", sender="bo", name="Bo", conversation="chat-bo")
+    bo = side.private("Bo Lind")
+    await bo.says("My parcel is broken, and nobody helps me!")
+    await shows(bo, OF_COURSE)
+    await bo.says("/human This is the third time I write!")
+    await bo.until(lambda replies: any("human" in reply for reply in replies))
     await hook.say("Remember that my address is 12 Quiet Lane.", sender="dora", name="Dora", conversation="chat-dora")
-    return forgot, angry
+    return forgot, bo
 
 
 def _last_month(here: Stage) -> None:

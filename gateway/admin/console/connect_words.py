@@ -5,7 +5,7 @@ from __future__ import annotations
 from gateway.admin.console.words import Catalogue
 
 WORDS: Catalogue = {
-    "connect.title": {"en": "Add, test, remove channels", "zh": "添加、测试、移除渠道"},
+    "connect.title": {"en": "Channels", "zh": "渠道"},
     "connect.title.told": {
         "en": "Connect a platform's account or an endpoint, send a test message, take it away again; all without a restart.",
         "zh": "接入平台账号或端点、发送测试消息、再将其移除，全程无需重启。",
