@@ -12,7 +12,7 @@ from gateway.admin.console.asked import asked
 from gateway.admin.console.connect_words import WORDS
 from gateway.admin.console.fields import Choice, Field
 from gateway.admin.console.part import NavEntry, Part, get, post
-from gateway.admin.console.settings import form_url, meaning
+from gateway.admin.console.settings import form_url, reader_of
 from gateway.admin.console.settings_form import PREFIX, Group, groups, shown, values
 from gateway.admin.console.visit import Visit
 from gateway.admin.operations import FieldProblem, Invalid
@@ -138,9 +138,10 @@ async def _new(
         return visit.piece("settings/problems.html", problems=problems, detail=detail)
     sent = dict(visit.form) if visit.request.method == "POST" else None
     first, more = _sorted(model)
+    reader = reader_of(visit, await visit.perform(settings.STATUS))
 
     def fields(found: list[Setting]) -> list[Field]:
-        return [shown(one, model, t=visit.t, told=meaning(visit, one), sent=sent, problems=problems) for one in found]
+        return [shown(one, model, reader, sent=sent, problems=problems) for one in found]
 
     return visit.render(
         "connect/new.html",
@@ -177,6 +178,8 @@ def _sorted(model: Setting) -> tuple[list[Setting], list[Setting]]:
 
 
 def _asked_first(setting: Setting) -> bool:
+    if setting.path != f"channels.{_STAND_IN}.{setting.name}":
+        return False  # of a section that may be left out as a whole
     return setting.required or "secret" in (setting.kind, setting.item) or setting.name in ("mode", *_ALWAYS)
 
 

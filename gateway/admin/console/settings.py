@@ -7,12 +7,13 @@ from urllib.parse import quote
 from aiohttp import web
 
 from config.forms import Field as Setting
+from config.meanings import meaning
 from config.problems import path_of, path_text
 from gateway.admin.acts import settings as acts
 from gateway.admin.console.asked import asked
 from gateway.admin.console.fields import Field
 from gateway.admin.console.part import NavEntry, Part, get, post
-from gateway.admin.console.settings_form import PREFIX, edits, groups, maps, shown
+from gateway.admin.console.settings_form import PREFIX, Reader, edits, groups, maps, shown
 from gateway.admin.console.settings_words import WORDS
 from gateway.admin.console.visit import Visit
 from gateway.admin.operations import Disagrees, FieldProblem, Invalid
@@ -117,6 +118,7 @@ async def _form(
     sent = dict(visit.form) if visit.request.method == "POST" else None
     if visit.partial:
         return visit.piece("settings/problems.html", problems=problems, detail=detail)
+    reader = reader_of(visit, state)
     return visit.render(
         "settings/form.html",
         status=status,
@@ -130,10 +132,7 @@ async def _form(
         groups=[
             (
                 group,
-                [
-                    shown(one, model, t=visit.t, told=meaning(visit, one), sent=sent, problems=problems)
-                    for one in group.settings
-                ],
+                [shown(one, model, reader, sent=sent, problems=problems) for one in group.settings],
             )
             for group in groups(model)
         ],
@@ -245,9 +244,12 @@ def crumbs(visit: Visit, steps: tuple[str, ...]) -> list[tuple[str, str]]:
     return found
 
 
-def meaning(visit: Visit, setting: Setting) -> str:
-    """Return what a setting means."""
-    return setting.description
+def reader_of(visit: Visit, state: acts.StatusTold) -> Reader:
+    """Return for whom forms are filled in."""
+    language = visit.look.language
+    return Reader(
+        t=visit.t, meaning=lambda one: meaning(one.description, language), agents=state.agents, file=state.file
+    )
 
 
 def _steps(visit: Visit) -> tuple[str, ...]:

@@ -7,8 +7,10 @@ empty list, no secret. A secret is never shown; left empty it stays.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from config.forms import Field as Setting
@@ -24,6 +26,17 @@ _SECRETS = 2
 
 _LONGEST = 32
 """Characters of a value that are told beside its field: a phone shows no more in a line."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """For whom forms are filled in: `t` says words in their language, `meaning` what a setting means; `agents` are the names to
+    choose from, `file` is the settings file, which origins name."""
+
+    t: Translate
+    meaning: Callable[[Setting], str]
+    agents: tuple[str, ...]
+    file: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,15 +77,14 @@ def name_of(setting: Setting, form: Setting) -> str:
 def shown(
     setting: Setting,
     form: Setting,
+    reader: Reader,
     *,
-    t: Translate,
-    told: str,
     sent: Mapping[str, str] | None = None,
     problems: tuple[FieldProblem, ...] = (),
 ) -> Field:
-    """Return a setting as a field; `told`: what it means, in the reader's language; `sent`: what the reader had entered."""
-    name = name_of(setting, form)
-    kind, choices = _kind(setting, t)
+    """Return a setting as a field; `sent`: what the reader had entered."""
+    name, t = name_of(setting, form), reader.t
+    kind, choices = _kind(setting, reader)
     error = "; ".join(
         f"{one.problem}: {one.remedy}" for one in problems if one.path.split("[")[0].rstrip(".") == setting.path
     )
@@ -83,10 +95,10 @@ def shown(
         label=" · ".join(part.replace("_", " ") for part in label[-2:]),
         kind=kind,
         value=_value(setting, t) if sent is None else sent.get(name, ""),
-        help=" ".join(part for part in (told, _hint(setting, t)) if part),
+        help=" ".join(part for part in (reader.meaning(setting), _hint(setting, t)) if part),
         unit=t(f"settings.unit.{setting.unit}") if setting.unit else "",
         default=inherited,
-        origin=setting.origin if setting.written or inherited else "",
+        origin=origin_told(setting.origin, reader) if setting.written or inherited else "",
         error=error,
         choices=choices,
         required=False,
@@ -135,7 +147,27 @@ def _single(form: Setting) -> Iterator[Setting]:
             yield setting
 
 
-def _kind(setting: Setting, t: Translate) -> tuple[Any, tuple[Choice, ...]]:
+def origin_told(origin: str, reader: Reader) -> str:
+    """Return by whose word a value is what it is, in the reader's language; the file by its name only."""
+    t = reader.t
+    if (found := _REVISION.fullmatch(origin)) is not None:
+        told = t("settings.origin.revision", number=found["number"], layer=t(f"settings.layer.{found['layer']}"))
+        over = f"{Path(reader.file).name}:{found['line']}" if found["line"] else ""
+        return t("settings.origin.over", told=told, over=over) if over else told
+    if (found := _LINE.fullmatch(origin.removeprefix(reader.file))) is not None:
+        layer = t(f"settings.layer.{found['layer']}")
+        return f"{Path(reader.file).name}:{found['line']} ({layer}{found['rest']})"
+    return t("settings.origin.built_in" if origin == "built-in" else "settings.origin.kind")
+
+
+_REVISION = re.compile(r"revision (?P<number>\d+) \((?P<layer>\w+)(?:, over .*:(?P<line>\d+))?\)")
+_LINE = re.compile(r":(?P<line>\d+) \((?P<layer>\w+)(?P<rest>.*)\)")
+
+
+def _kind(setting: Setting, reader: Reader) -> tuple[Any, tuple[Choice, ...]]:
+    t = reader.t
+    if (named := _agents(setting, reader)) is not None:
+        return "choice", (Choice("", _inherit(setting, t)), *(Choice(name) for name in named))
     match setting.kind:
         case "truth":
             return "choice", (
@@ -155,6 +187,18 @@ def _kind(setting: Setting, t: Translate) -> tuple[Any, tuple[Choice, ...]]:
             return ("area" if len(str(setting.effective or "")) > 100 else "text"), ()
         case _:
             return "text", ()
+
+
+def _agents(setting: Setting, reader: Reader) -> tuple[str, ...] | None:
+    """Return what a setting that names an agent can be; None: it names none."""
+    match setting.path.rsplit(".", 2)[-2:]:
+        case [*_, "agent"]:
+            return reader.agents
+        case [*_, "fallback"]:
+            return (NONE, *reader.agents)
+        case ["memory", "model"]:
+            return ("auto", "none", *reader.agents)
+    return None
 
 
 def _inherit(setting: Setting, t: Translate) -> str:
