@@ -112,7 +112,8 @@ class Reader:
         async with self.session.request(
             method, f"{self.url}{path}", headers=headers, allow_redirects=False, **more
         ) as response:
-            text = await response.text(errors="replace")
+            endless = response.content_type == "text/event-stream"
+            text = "" if endless else await response.text(errors="replace")
             found = re.search(r'name="csrf" value="([^"]+)"', text)
             self.csrf = found[1] if found else self.csrf
             return Answer(response.status, dict(response.headers), text, None)

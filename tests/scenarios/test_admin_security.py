@@ -31,7 +31,7 @@ HOSTILE = (
     f"'><svg/onload={MARK}()>",
     f"</textarea></title></style><b id={MARK}>",
     f"javascript:{MARK}()",
-    "{{7*191}}{%raw%}${7*191}",
+    f"{{{{'{MARK}' ~ 'run'}}}}{{%raw%}}",
     f"\u202e<a href='javascript:{MARK}()'>",
 )
 ALL = " ".join(HOSTILE)
@@ -100,7 +100,7 @@ def active(text: str) -> list[str]:
                 r"/|#|\?|https?://127\.0\.0\.1|$", value
             ):
                 wrong.append(f"{tag} {name}={value}")
-    return wrong + (["template"] if str(7 * 191) in text else [])
+    return wrong + (["template"] if f"{MARK}run" in text else [])
 
 
 async def pages(reader: Reader, most: int = 150) -> dict[str, str]:
