@@ -95,6 +95,16 @@ async def test_a_turn_of_every_end_has_its_page(played: Played, ada: Reader, ver
     assert "/admin/conversations/" not in seen
 
 
+async def test_a_turn_leads_to_what_it_was_made_by(played: Played, ada: Reader, vera: Reader) -> None:
+    """The forms of its place and of its agent open; who may not change them is led nowhere."""
+    for end in ("answered", "ignored", "failed"):
+        links = re.findall(r"/admin/settings/form\?path=[^\"]+", await page(ada, f"/admin/turns/{played.turns[end]}"))
+        assert 2 == len(links)
+        for link in links:
+            await page(ada, link)
+    assert "/admin/settings/form" not in await page(vera, f"/admin/turns/{played.turns['answered']}")
+
+
 async def test_turns_are_listed_and_found(played: Played, ada: Reader) -> None:
     """By what became of them; what can't be asked says so beside the form."""
     failed = await page(ada, "/admin/turns?states=failed&channel=hook")

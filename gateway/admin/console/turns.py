@@ -8,10 +8,12 @@ from urllib.parse import urlencode
 import msgspec
 from aiohttp import web
 
+from gateway.admin.acts import settings
 from gateway.admin.acts import turns as acts
 from gateway.admin.console.asked import asked
 from gateway.admin.console.fields import Choice, Field
 from gateway.admin.console.part import NavEntry, Part, get, post
+from gateway.admin.console.settings import form_url
 from gateway.admin.console.turns_words import WORDS
 from gateway.admin.console.visit import Visit
 from gateway.admin.operations import FieldProblem, Invalid, Stream
@@ -78,10 +80,27 @@ async def show(visit: Visit) -> web.StreamResponse:
         moods=MOODS,
         pieces_moods=PIECES,
         called=lambda kind, name: visit.t(f"turns.{kind}.{name}") if f"turns.{kind}.{name}" in WORDS else "",
-        settings=visit.leads_to("/admin/settings") if visit.may("configure", trace.channel) else "",
+        forms=await _forms(visit, trace),
         conversation=f"/admin/conversations/{trace.conversation}" if reads and trace.conversation else "",
         replay=f"{TURNS}/{turn}/replay" if reads and trace.prompt is not None else "",
     )
+
+
+async def _forms(visit: Visit, trace: acts.TurnTrace) -> list[tuple[str, str]]:
+    """Return where the reader may change what the turn was made by: (what, URL)."""
+    way = trace.way
+    if way is None or not visit.may("configure", trace.channel) or not visit.offers(settings.STATUS):
+        return []
+    state: settings.StatusTold = await visit.perform(settings.STATUS)
+    if trace.channel not in state.channels:
+        return []
+    place = (
+        ("channels", trace.channel) if way.chat_type == "private" else ("channels", trace.channel, "rooms", way.room)
+    )
+    forms = [(visit.t("turns.settings.place"), form_url(place))]
+    if visit.may("configure"):
+        forms.append((visit.t("turns.settings.agent", agent=way.agent), form_url(("agents", way.agent))))
+    return forms
 
 
 async def replay(visit: Visit) -> web.StreamResponse:
