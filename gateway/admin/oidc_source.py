@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -86,6 +87,7 @@ class Source:
             self._fetched_s = now
 
     async def _fetched(self) -> tuple[Endpoints, KeySet]:
+        await asyncio.to_thread(_load)
         from joserfc.errors import JoseError
         from joserfc.jwk import KeySet
 
@@ -133,6 +135,12 @@ class Source:
             raise ProviderFault(f"the identity provider does not answer: {type(exc).__name__}") from exc
         except ValueError as exc:  # an answer that is no JSON
             raise ProviderFault("the identity provider's answer can't be read") from exc
+
+
+def _load() -> None:
+    """Import what signing in needs: half a second, which nobody's answer should wait for."""
+    for name in ("authlib.integrations.httpx_client", "authlib.oidc.core", "joserfc.jwt"):
+        import_module(name)
 
 
 async def _got(client: AsyncOAuth2Client, url: str) -> bytes:

@@ -66,11 +66,12 @@ async def come_back(there: There, session: aiohttp.ClientSession, to: str = "") 
 async def test_there_and_back(there: There) -> None:
     """The first owner comes in by the provider alone, and is led on to what they wanted to see; there the session counts."""
     async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
-        _, where, _ = await sent(session, f"{there.url}/admin/sign-in")
+        status, where, _ = await sent(session, f"{there.url}/admin")  # nobody has to be made on the command line first
+        assert (303, "/admin/sign-in") == (status, where)
         form = (await sent(session, f"{there.url}/admin/sign-in"))[2]
         status, page = await come_back(there, session, "/admin/users")
         led = re.search(r'http-equiv="refresh" content="0; url=([^"]+)"', page)
-        assert (200, "") == (status, where)
+        assert 200 == status
         assert led is not None
         status, _, users = await sent(session, there.url + led[1])
         status_account, _, account = await sent(session, f"{there.url}/admin/account")

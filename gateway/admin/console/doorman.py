@@ -30,7 +30,9 @@ class Doorman:
         self._trusted = trusted
 
     async def has_owner(self) -> bool:
-        return await self.entrance.users.has_owner()
+        oidc = self.entrance.settings().oidc
+        by_provider = oidc is not None and any("owner" in roles for roles in oidc.roles.values())
+        return by_provider or await self.entrance.users.has_owner()
 
     async def signed_in(self, request: web.Request) -> SignedIn | None:
         secret = cookies.read(request.cookies, "session", self.way(request))
