@@ -70,7 +70,7 @@ async def test_a_room_is_set_tried_saved_and_taken_back(browser: Browser, world:
         await page.locator("#entry-rooms").fill(ROOM)
         await page.get_by_role("button", name="Open").click()
         await page.locator("select[name='v.agent']").select_option("second")
-        await page.locator("summary", has_text="memory").click()
+        await page.locator("main summary", has_text="Memory").click()
         await page.locator("input[name='v.memory.window.turns']").fill("3")
         await page.locator("input[name=reason]").fill("kürzer 更短")
         await page.get_by_role("button", name="Show what would change").click()
@@ -156,11 +156,8 @@ async def test_a_viewer_of_one_channel_sees_its_settings_and_can_change_nothing(
 
 PAGES = (
     "/admin/settings",
-    "/admin/settings/form?path=channels.hook",
     "/admin/settings/form?path=channels.hook.rooms.R1",
-    "/admin/settings/form?path=agents",
     "/admin/settings/form?path=agents.default",
-    "/admin/settings/history",
     "/admin/settings/revisions/1",
     "/admin/settings/compare?old=0&new=1",
     "/admin/secrets",
@@ -170,9 +167,7 @@ PAGES = (
 )
 
 
-@pytest.mark.parametrize(
-    ("language", "theme", "phone"), [("en", "light", False), ("zh", "dark", True), ("zh", "light", False)]
-)
+@pytest.mark.parametrize(("language", "theme", "phone"), [("en", "light", False), ("zh", "dark", True)])
 async def test_the_pages_can_be_read_and_pressed_by_everybody(
     browser: Browser, world: Stage, language: Literal["en", "zh"], theme: Literal["light", "dark"], phone: bool
 ) -> None:

@@ -131,13 +131,14 @@ async def _form(
         may_change=visit.may("configure", steps[1] if steps[0] == "channels" and len(steps) > 1 else None),
         groups=[
             (
+                group_told(visit, group.name),
                 group,
                 [shown(one, model, reader, sent=sent, problems=problems) for one in group.settings],
             )
             for group in groups(model)
         ],
         maps=[
-            (one, [(key, form_url((*path_of(one.path), key))) for key in one.keys])
+            (one, reader.meaning(one), [(key, form_url((*path_of(one.path), key))) for key in one.keys])
             for one in ((model,) if model.kind == "map" else maps(model))
         ],
         named=steps[-2:-1] in (("rooms",), ("threads",), ("agents",)),
@@ -216,6 +217,12 @@ async def export(visit: Visit) -> web.StreamResponse:
 def form_url(steps: tuple[str, ...]) -> str:
     """Return where the form of a section is."""
     return f"{FORM}?path={quote(path_text(steps), safe='')}"
+
+
+def group_told(visit: Visit, name: str) -> str:
+    """Return a heading in a form."""
+    key = f"settings.group.{name or 'own'}"
+    return visit.t(key) if key in WORDS else name.replace("_", " ")
 
 
 def section_told(visit: Visit, name: str) -> str:

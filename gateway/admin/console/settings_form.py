@@ -167,7 +167,10 @@ _LINE = re.compile(r":(?P<line>\d+) \((?P<layer>\w+)(?P<rest>.*)\)")
 def _kind(setting: Setting, reader: Reader) -> tuple[Any, tuple[Choice, ...]]:
     t = reader.t
     if (named := _agents(setting, reader)) is not None:
-        return "choice", (Choice("", _inherit(setting, t)), *(Choice(name) for name in named))
+        return "choice", (
+            Choice("", _inherit(setting, t)),
+            *(Choice(name, t("settings.nothing") if name == NONE else None) for name in named),
+        )
     match setting.kind:
         case "truth":
             return "choice", (
@@ -251,7 +254,7 @@ def _hint(setting: Setting, t: Translate) -> str:
         return t("settings.hint.choices", choices=choices) if choices else t("settings.hint.list")
     if setting.kind == "map":
         return t("settings.hint.map")
-    return t("settings.hint.none") if setting.optional else ""
+    return t("settings.hint.none") if setting.optional and setting.name != "fallback" else ""
 
 
 def _references(setting: Setting) -> str:
