@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 from gateway.human_notices import told
 from tests.emulators.telegram.errors import forbidden
 from tests.emulators.telegram.faults import Fault
+from tests.scenarios.eyes import Eyes
 from tests.scenarios.platforms import QUICK, World, asks, shows, world
 from tests.scenarios.stage import Stage, stage
 from tests.scenarios.world import Prompt
@@ -189,41 +189,54 @@ queue: {poll_s: 0.1, attempts: 1}
 channels: {hook: {kind: webhook, secrets: ["${HOOK}"]}}"""
 
 
-@pytest.fixture
-async def there(tmp_path: Path) -> AsyncIterator[Stage]:
-    async with stage(tmp_path, BODY) as opened:
+@pytest.fixture(params=["sqlite", "postgres"])
+async def there(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Stage]:
+    storage = request.getfixturevalue("postgres_url") if request.param == "postgres" else None
+    async with stage(tmp_path, BODY, storage=storage) as opened:
         yield opened
 
 
-async def test_a_dead_turn_is_answered_again_in_its_lane(there: Stage, session: aiohttp.ClientSession) -> None:
+async def one_letter(eyes: Eyes) -> dict[str, Any]:
+    """Wait for the only letter."""
+
+    async def there() -> bool:
+        return len((await eyes.get("/dead-letters"))["letters"]) == 1
+
+    await until(there)
+    return (await eyes.get("/dead-letters"))["letters"][0]  # type: ignore[no-any-return]
+
+
+async def test_a_dead_turn_is_answered_again_in_its_lane(there: Stage) -> None:
     """Also where one try is all that a turn has: what was given up while the store was broken is answered when it is whole, where
     it was asked, and its caller finds the answer (openclaw#5951)."""
-    desk, hook = Desk(there.folder, there.gateway.url, session), there.hook()
+    eyes, hook = Eyes(there, "operator", "hook"), there.hook()
     broken_turn = await given_up(there, "while broken 坏了")
     await hook.say("meanwhile")
-    (letter,) = await desk.waits(1)
+    letter = await one_letter(eyes)
     assert ("gave_up", "answer", 1) == (letter["code"], letter["fits"], letter["messages"])
 
-    await desk.act("POST", f"/dead-letters/{letter['turn']}/retry")
+    await eyes.post(f"/dead-letters/{letter['turn']}/retry", {})
     answered = await until_answered(there, broken_turn)
 
     assert "re: while broken 坏了" == answered["reply"]["text"]
-    assert (0, []) == (await desk.gauge(), await desk.letters())
+    assert [] == (await eyes.get("/dead-letters"))["letters"]
     await hook.say("what now?")
     told_model = json.dumps(there.model.prompts[-1], ensure_ascii=False)
     assert 1 == told_model.count("while broken 坏了") - told_model.count("re: while broken 坏了")
 
 
-async def test_a_dead_turn_is_answered_by_hand_where_no_agent_is_asked(
-    there: Stage, session: aiohttp.ClientSession
-) -> None:
-    """The caller finds the words, under a name; they are in the transcript once, what was asked as well."""
-    desk, hook = Desk(there.folder, there.gateway.url, session), there.hook()
+async def test_a_dead_turn_is_answered_by_hand_where_no_agent_is_asked(there: Stage) -> None:
+    """The caller finds the words, under a name; they are in the transcript once, what was asked as well; also where the gateway
+    was killed as soon as it had taken the words."""
+    eyes, hook = Eyes(there, "operator", "hook"), there.hook()
     turn = await given_up(there, "my order, please")
-    (letter,) = await desk.waits(1)
+    letter = await one_letter(eyes)
+    await there.change(BODY.replace("attempts: 1", "attempts: 3"))  # a kill costs one
     asked = len(there.model.prompts)
 
-    await desk.act("POST", f"/dead-letters/{letter['turn']}/answer", text="已寄出", name="Ana")
+    await eyes.post(f"/dead-letters/{letter['turn']}/answer", {"text": "已寄出", "name": "Ana"})
+    await there.gateway.kill()
+    await there.gateway.start()
     answered = await until_answered(there, turn)
 
     assert told("said", "en", name="Ana", text="已寄出") == answered["reply"]["text"]
@@ -234,16 +247,15 @@ async def test_a_dead_turn_is_answered_by_hand_where_no_agent_is_asked(
     assert "my order, please" in talk[-3]
     assert talk[-2].endswith("已寄出")
     assert "Ana" in talk[-2]
+    assert 1 == json.dumps(talk, ensure_ascii=False).count("已寄出")
 
 
 async def given_up(there: Stage, text: str) -> dict[str, Any]:
     """Say something that can't be stored, until it is given up."""
     hook = there.hook()
-    with sqlite3.connect(there.database, timeout=10) as broken:
-        broken.execute("ALTER TABLE messages RENAME TO hidden")
+    there.sql("ALTER TABLE messages RENAME TO hidden")
     turn = await hook.settled(sent := await hook.say(text, mode="async"))
-    with sqlite3.connect(there.database, timeout=10) as mended:
-        mended.execute("ALTER TABLE hidden RENAME TO messages")
+    there.sql("ALTER TABLE hidden RENAME TO messages")
     assert ("dead", "gave_up") == (turn["status"], turn["error"]["code"])
     return sent
 
