@@ -63,12 +63,13 @@ class Admins:
     async def every_role(self) -> dict[Role, str]:
         return {role: await self.token(role) for role in ROLES}
 
-    async def ask(self, token: str | None, method: str, path: str, body: Any = None, **options: Any) -> Answer:
-        """Ask the REST door with a token; None: with none."""
+    async def ask(self, token: str | None, method: str, path: str, body: Any = None, *, origin: str = "") -> Answer:
+        """Ask the REST door with a token (None: with none), from a page of `origin`."""
         headers = {"Authorization": f"Bearer {token}"} if token else {}
+        headers |= {"Origin": origin} if origin else {}
         sent = {} if body is None else {"json": body}
         url = f"{self.url}{path}"
-        async with self.stage.session.request(method, url, headers=headers, **sent, **options) as response:
+        async with self.stage.session.request(method, url, headers=headers, **sent) as response:
             text = await response.text(errors="replace")
             json_ = response.content_type in ("application/json", "application/problem+json")
             return Answer(response.status, dict(response.headers), text, json.loads(text) if json_ and text else None)

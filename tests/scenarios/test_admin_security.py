@@ -563,6 +563,23 @@ async def test_cookies_are_strict(admins: Admins) -> None:
         assert not first & second
 
 
+async def test_the_api_is_no_browsers(admins: Admins) -> None:
+    """A session's cookie opens nothing of the REST door, so that no page elsewhere can use it; no other origin may read what it
+    says, nor frame it; a token in the URL, where logs and histories would keep it, is none."""
+    token = await admins.token("owner")
+    async with admins.signed_in(OWNER) as reader:
+        with_cookie = await reader.get("/api/v1/me")
+        as_query = await admins.ask(None, "GET", f"/me?token={token}&access_token={token}")
+        foreign = await admins.ask(token, "GET", "/me", origin="https://evil.example")
+        preflight = await admins.ask(None, "OPTIONS", "/tokens", origin="https://evil.example")
+
+    assert [401, 401, 200] == [with_cookie.status, as_query.status, foreign.status]
+    for answer in (with_cookie, foreign, preflight):
+        assert not [name for name in answer.headers if name.lower().startswith("access-control-")]
+        assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
+        assert ("no-store", "nosniff") == (answer.headers["Cache-Control"], answer.headers["X-Content-Type-Options"])
+
+
 async def test_the_audit_log_holds_ids_alone(admins: Admins) -> None:
     """After all of the above: what people said, were called and searched for is not in it, so that an erasure need not look
     there."""
