@@ -56,7 +56,7 @@ async def overview(visit: Visit) -> web.StreamResponse:
         tiles.append(_quotas(visit, await visit.perform(usage.QUOTAS, usage.QuotasAsked(limit=_MOST))))
     problem = (await visit.perform(settings.STATUS)).problem if visit.offers(settings.STATUS) else None
     well = problem is None and not any(tile.mood in ("bad", "warn") for tile in tiles)
-    add = visit.leads_to("/admin/channels")
+    add = visit.leads_to("/admin/connect")
     return visit.render(
         "start/overview.html", tiles=tiles, well=well, problem=problem, drawing=drawing, channels=channels, add=add
     )
@@ -82,7 +82,7 @@ def _channels(visit: Visit, channels: Sequence[health.ChannelTold]) -> Tile:
         name=visit.t("start.channels"),
         value=visit.t("start.channels.value", up=up, all=len(channels)),
         mood="bad" if up < len(channels) else "",
-        to=visit.leads_to("/admin/channels"),
+        to=visit.leads_to("/admin/health"),
     )
 
 
