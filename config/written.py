@@ -37,9 +37,9 @@ def differences(old: Configuration, new: Configuration) -> list[Difference]:
     was, now = (dict(leaves(written(one))) for one in (old, new))
     found = []
     for path in sorted(before.keys() | after.keys()):
-        if path in before and path in after and before[path] == after[path]:
-            continue
         shown_was, shown_now = (_shown(path, one) for one in (was, now))
+        if path in before and path in after and before[path] == after[path] and shown_was == shown_now:
+            continue
         found.append(Difference(path=path, was=shown_was, now=shown_now, secret=shown_was == shown_now))
     return found
 

@@ -74,10 +74,11 @@ class Planner:
             raise Invalid(f"the console may say {MAX_BYTES:,} bytes at most; write some of it into the settings file")
         try:
             new = await self._loader.tried(tree, number=base.number + 1, secrets=secrets)
+            file = await self._loader.tried({}, number=0)
         except InvalidSettings as invalid:
             raise refused(invalid) from None
         old = await self._old(base)
-        exposed = list(_exposed(old, new, secrets))
+        exposed = list(_exposed((old, file), new, secrets))
         if exposed:
             raise Invalid(f"{exposed[0].path}: {exposed[0].problem}; {exposed[0].remedy}", problems=tuple(exposed))
         found = differences(old, new)
@@ -196,11 +197,13 @@ def _trusted(steps: Steps) -> bool:
     return steps[2] in ("kind", "tenant", "jwt") or (field is not None and field.url)
 
 
-def _exposed(old: Configuration, new: Configuration, secrets: Mapping[str, str]) -> Iterator[FieldProblem]:
+def _exposed(
+    trusted: Sequence[Configuration], new: Configuration, secrets: Mapping[str, str]
+) -> Iterator[FieldProblem]:
     """Yield each address that would get a secret which was not given for it: whoever may set addresses is not to read by that
-    what secrets are. An address's own default is trusted, and so is a pair that was in force before."""
-    said, before = written(new), written(old)
-    was = dict(leaves(old.settings.model_dump(mode="python")))
+    what secrets are. An address's own default is trusted, and so are pairs that are in force, or the file's."""
+    said = written(new)
+    known = [(dict(leaves(one.settings.model_dump(mode="python"))), written(one)) for one in trusted]
     given = {f"vault:{name}" for name in secrets}
     for path, value in leaves(new.settings.model_dump(mode="python")):
         shape = _at(path, said)
@@ -208,10 +211,9 @@ def _exposed(old: Configuration, new: Configuration, secrets: Mapping[str, str])
             continue
         if value is None or value == shape.info.default:
             continue
-        held, held_before = _beside(path, said), _beside(path, before)
-        same = value == was.get(path)
-        kept = [name for name, refs in held.items() if not given.issuperset(refs)]
-        if moved := [name for name in kept if not same or held[name] != held_before.get(name)]:
+        pairs = [_beside(path, before) for was, before in known if was.get(path) == value]
+        held = {name: refs for name, refs in _beside(path, said).items() if not given.issuperset(refs)}
+        if moved := [name for name, refs in held.items() if not any(pair.get(name) == refs for pair in pairs)]:
             yield FieldProblem(
                 path=path_text(path),
                 value="",

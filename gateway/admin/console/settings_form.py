@@ -1,7 +1,7 @@
 """Between a section's form model and a page's form: fields to show, and what was sent as edits. Pure.
 
 An empty field means that nothing is written at this place, so that what stands above counts; a lone `-` means none: no value, an
-empty list, no secret. A secret is never shown; left empty it stays.
+empty list (a lone `*` no list at all), no secret. A secret is never shown; left empty it stays.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from gateway.admin.console.words import Translate
 from gateway.admin.operations import FieldProblem
 
 NONE = "-"
+UNSET = "*"
+"""Stands in a list's field where null is not the same as an empty list."""
 PREFIX = "v."
 _SECRETS = 2
 """Secrets of a list that count at once: a new one, and the one before."""
@@ -229,7 +231,9 @@ def _value(setting: Setting, t: Translate) -> str:
         return ""
     value = setting.value
     match value:
-        case None | []:
+        case None:
+            return UNSET if setting.kind == "list" else NONE
+        case []:
             return NONE
         case bool():
             return "true" if value else "false"
@@ -251,7 +255,9 @@ def _hint(setting: Setting, t: Translate) -> str:
         return t(key, value=_references(setting))
     if setting.kind == "list":
         choices = ", ".join(setting.choices)
-        return t("settings.hint.choices", choices=choices) if choices else t("settings.hint.list")
+        if choices:
+            return t("settings.hint.choices", choices=choices)
+        return t("settings.hint.list_or_unset" if setting.optional else "settings.hint.list")
     if setting.kind == "map":
         return t("settings.hint.map")
     return t("settings.hint.none") if setting.optional and setting.name != "fallback" else ""
@@ -291,8 +297,10 @@ def _secret_edit(setting: Setting, text: str) -> Edit | None:
 
 
 def _read(setting: Setting, text: str) -> Any:
+    if text == UNSET and setting.optional and setting.kind == "list":
+        return None
     if text == NONE and (setting.optional or setting.kind == "list"):
-        return None if setting.optional and setting.kind != "list" else []
+        return [] if setting.kind == "list" else None
     match setting.kind:
         case "truth":
             return text == "true"

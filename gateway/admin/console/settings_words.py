@@ -90,6 +90,10 @@ WORDS: Catalogue = {
         "en": "One a line; a lone - means an empty list.",
         "zh": "每行一项；单独一个 - 表示空列表。",
     },
+    "settings.hint.list_or_unset": {
+        "en": "One a line; a lone - means an empty list, a lone * that there is none.",
+        "zh": "每行一项；单独一个 - 表示空列表，单独一个 * 表示不设列表。",
+    },
     "settings.hint.choices": {
         "en": "One a line, of: {choices}; a lone - means an empty list.",
         "zh": "每行一项，可选：{choices}；单独一个 - 表示空列表。",

@@ -1,0 +1,259 @@
+"""What a change of settings would do, and what may not be changed: planned over the newest revision, on both databases."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from config.loader import Configuration, load
+from config.overlay import Overlay
+from config.problems import InvalidSettings
+from config.vault_key import keys_of
+from gateway.admin.acts.settings import Edit
+from gateway.admin.database import Database, Transaction
+from gateway.admin.loading import Layers, Loader
+from gateway.admin.operations import Disagrees, Invalid
+from gateway.admin.planning import Plan, Planner, channels_touched
+from gateway.admin.revisions import Revisions
+from gateway.admin.rights import local
+from gateway.admin.vault import Vault
+from gateway.live import replaced
+from tests.contracts.admin_database import URLS, open_admin_database
+
+KEY = base64.b64encode(b"k" * 32).decode()
+HOOK = "whsec_" + "A" * 32
+FILE = """
+agents:
+  default: {}
+  paid: {kind: openai, base_url: "http://127.0.0.1:1/v1", api_key: "${KEY}"}
+channels:
+  web: {kind: console}
+  hook: {kind: webhook, secrets: ["${HOOK}"], rooms: {R: {observe: true}}}
+"""
+ENVIRON = {"HOOK": HOOK, "KEY": "sk-file"}
+
+
+@dataclass
+class House:
+    """A file, a database over it, and plans."""
+
+    file: Path
+    layers: Layers
+    running: Configuration
+    planner: Planner
+
+    async def plan(self, *edits: Edit, expected: int | None = None) -> Plan:
+        return await self.planner.edited(edits, expected=expected, admit=lambda touched: None)
+
+    async def keep(self, plan: Plan) -> None:
+        """Make a plan's change, and run by it."""
+        sealed = self.layers.vault.seal(plan.secrets)
+
+        async def beside(transaction: Transaction) -> None:
+            await self.layers.vault.write(transaction, sealed, actor=local())
+
+        await self.layers.revisions.put(
+            plan.tree, expected=plan.expected, actor=local(), reason="", digest=plan.new.revision, beside=beside
+        )
+        self.running = plan.new
+
+    async def problems(self, *edits: Edit) -> list[str]:
+        with pytest.raises(Invalid) as caught:
+            await self.plan(*edits)
+        return [f"{one.path}: {one.value}: {one.problem}; {one.remedy}" for one in caught.value.problems]
+
+
+@pytest.fixture(params=URLS.values(), ids=URLS)
+async def database(request: pytest.FixtureRequest) -> AsyncIterator[Database]:
+    make: Callable[[pytest.FixtureRequest], str] = request.param
+    async with open_admin_database(make(request)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def house(database: Database, tmp_path: Path) -> House:
+    file = tmp_path / "clew.yaml"
+    file.write_text(FILE, "utf-8")
+    keys = keys_of(SecretStr(KEY))
+    revisions = Revisions(database, clock=lambda: 7)
+    vault = Vault(database, keys=lambda: keys, clock=lambda: 7)
+    loader = Loader(file, ENVIRON, revisions=revisions, vault=vault, retry_s=0.01)
+    made = House(
+        file=file,
+        layers=Layers(revisions=revisions, vault=vault, loader=loader),
+        running=load(file, ENVIRON),
+        planner=Planner(loader=loader, revisions=revisions, configuration=lambda: made.running),
+    )
+    return made
+
+
+def set_(path: str, value: Any) -> Edit:
+    return Edit(path=path, value=value)
+
+
+async def test_a_plan_changes_nothing(house: House) -> None:
+    """It holds what would be said and what that changes; neither revision nor secret is stored."""
+    plan = await house.plan(
+        set_("channels.hook.secrets", [HOOK]), Edit(path="channels.web", act="remove"), set_("memory.window.turns", 4)
+    )
+
+    assert (0, 1) == (plan.expected, plan.new.overlay and plan.new.overlay.number)
+    assert {"channels.hook.secrets.0": HOOK} == plan.secrets
+    assert [("channels", "hook", "secrets"), ("channels", "web", "kind"), ("memory", "window", "turns")] == [
+        one.path for one in plan.differences
+    ]
+    assert [] == await house.layers.revisions.before(None, limit=9)
+    assert [] == await house.layers.vault.kept()
+
+
+async def test_plans_build_on_the_newest_revision(house: House) -> None:
+    """What was said before stays; a word taken back leaves the file's; expected must be the newest."""
+    await house.keep(await house.plan(set_("memory.window.turns", 4), set_("learning.tasks", 9)))
+    plan = await house.plan(Edit(path="learning.tasks", act="reset"), expected=1)
+
+    assert {"memory": {"window": {"turns": 4}}} == plan.tree
+    assert [("learning", "tasks")] == list(plan.touched)
+    with pytest.raises(Disagrees, match="revision 1 is the newest, not 0"):
+        await house.plan(set_("learning.tasks", 2), expected=0)
+
+
+async def test_what_is_not_in_force_is_mended_by_a_change(house: House) -> None:
+    """The newest revision does not go with the file any more: a plan over it is compared with what runs."""
+    await house.keep(await house.plan(set_("channels.hook.agent", "paid")))
+    house.running = load(house.file, ENVIRON)
+    house.file.write_text(FILE.replace("  paid:", "  other:"), "utf-8")
+
+    plan = await house.plan(Edit(path="channels.hook.agent", act="reset"))
+
+    assert {} == plan.tree
+    assert isinstance(await house.layers.loader.load(), InvalidSettings)
+    assert house.layers.loader.problem is not None
+    assert "channels.hook.agent: 'paid'" in house.layers.loader.problem
+
+
+@pytest.mark.parametrize(
+    ("edit", "problem"),
+    [
+        (set_("a..b", 1), "a..b: : is no path: write keys by name, lists whole, others in double quotes; such as"),
+        (set_("server.port", 1), "server.port: : can be set in the settings file only; write it there"),
+        (set_("retention", {}), "retention: : can be set in the settings file only; write it there"),
+        (set_("x-mine.a", 1), "x-mine.a: : is no setting; name one that settings.describe shows"),
+        (set_('memory."="', 1), 'memory."=": : is no setting; name one that settings.describe shows'),
+        (set_("memory.window.turns", "x"), "memory.window.turns: 'x': is not a whole number; write digits only"),
+        (
+            set_("agents.new", {"base_url": "https://u:p@host"}),
+            "agents.new.base_url: : holds a password; write it into the settings file, as ${NAME}",
+        ),
+        (
+            set_("channels.hook.secrets", ["vault:none"]),
+            "channels.hook.secrets[0]: ***: there is no secret 'none' that can be read; store it under this name",
+        ),
+    ],
+)
+async def test_what_can_t_be_is_told_by_its_field(house: House, edit: Edit, problem: str) -> None:
+    """Path, value as it may be shown, problem and remedy."""
+    (told,) = await house.problems(edit)
+
+    assert told.startswith(problem)
+
+
+async def test_a_problem_of_the_file_s_names_its_line(house: House) -> None:
+    """What a change makes wrong may stand in the file."""
+    (told,) = await house.problems(Edit(path="agents.paid", act="remove"), set_("channels.hook.rooms.R.agent", "paid"))
+    assert told.startswith("channels.hook.rooms.R.agent: 'paid': is no configured agent")
+    house.file.write_text(FILE.replace("observe: true", "agent: paid"), "utf-8")
+
+    (told,) = await house.problems(Edit(path="agents.paid", act="remove"))
+
+    assert f"is no configured agent ({house.file}:7)" in told
+
+
+async def test_addresses_get_only_secrets_that_were_entered_for_them(house: House) -> None:
+    """A changed address, another secret at a known one, a new section: each needs its secret again; an address that was there
+    before with its secret, and the default one, do not."""
+    evil = "http://127.0.0.1:2/v1"
+    (moved,) = await house.problems(set_("agents.paid.base_url", evil))
+    (new,) = await house.problems(set_("agents.evil", {"base_url": evil, "api_key": "vault:agents.paid.api_key"}))
+    await house.keep(await house.plan(set_("agents.mine", {"base_url": evil, "api_key": "sk-mine"})))
+    await house.layers.vault.put("others", "sk-others", actor=local())
+    (swapped,) = await house.problems(set_("agents.mine.api_key", "vault:others"))
+
+    assert moved.startswith("agents.paid.base_url: : would get api_key, which was not entered for this address")
+    assert new.startswith("agents.evil.api_key: ***: there is no secret")
+    assert swapped.startswith("agents.mine.base_url: : would get api_key")
+    await house.plan(set_("agents.mine.model", "other"))
+    await house.plan(set_("agents.plain", {"api_key": "vault:others"}))
+    await house.plan(set_("agents.paid.base_url", evil), set_("agents.paid.api_key", "sk-new"))
+
+
+async def test_a_plan_larger_than_revisions_may_be_is_refused(house: House) -> None:
+    with pytest.raises(Invalid, match="1,048,576 bytes at most"):
+        await house.plan(set_("agents.default.system", "x" * 1_100_000))
+
+
+def test_whose_a_setting_is() -> None:
+    """A channel's own rooms and habits are its admins'; its being, its people and where its words go are the gateway's."""
+    own = [("channels", "a", "busy"), ("channels", "a", "rooms", "R", "agent")]
+    others = [
+        ("channels", "a"),
+        ("channels", "a", "kind"),
+        ("channels", "a", "api_url"),
+        ("channels", "a", "jwt", "issuer"),
+    ]
+
+    assert ["a", "a"] == list(channels_touched(own))
+    assert [None] * 5 == list(channels_touched([*others, ("memory", "window")]))
+
+
+async def test_the_start_takes_the_newest_that_goes(house: House, caplog: pytest.LogCaptureFixture) -> None:
+    """An older revision, or the file alone; and says why the newest is not in force."""
+    await house.keep(await house.plan(set_("agents.extra", {})))
+    await house.keep(await house.plan(set_("channels.hook.agent", "paid")))
+    loader = house.layers.loader
+    fine = await loader.start()
+    house.file.write_text(FILE.replace("  paid:", "  other:"), "utf-8")
+    older = await loader.start()
+    told = loader.problem
+    house.file.write_text("agents: {default: {}}\nchannels: {hook: {kind: console}}\n", "utf-8")
+    alone = await loader.start()
+
+    assert 2 == (fine.overlay or Overlay(number=0, tree={})).number
+    assert 1 == (older.overlay or Overlay(number=0, tree={})).number
+    assert told is not None
+    assert "revision 2: channels.hook.agent: 'paid'" in told
+    assert 1 == (alone.overlay or Overlay(number=0, tree={})).number
+
+
+async def test_the_file_has_to_be_valid_by_itself(house: House) -> None:
+    """A start must know from it where the rest is."""
+    await house.keep(await house.plan(set_("agents.extra", {})))
+    house.file.write_text("agents: {}\n", "utf-8")
+
+    with pytest.raises(InvalidSettings, match="names no agent"):
+        await house.layers.loader.start()
+    assert isinstance(await house.layers.loader.load(), InvalidSettings)
+
+
+def test_what_a_change_touches(tmp_path: Path) -> None:
+    """Only agents and channels whose own settings differ."""
+    file = tmp_path / "clew.yaml"
+    file.write_text(FILE, "utf-8")
+    old = load(file, ENVIRON)
+    tree: dict[str, Any] = {
+        "agents": {"paid": {"model": "x"}, "new": {}},
+        "channels": {
+            "web": None,
+            "hook": {"sync_s": 5, "rooms": {"R": {"busy": "queue"}}},
+            "chat": {"kind": "console"},
+        },
+    }
+    what = replaced(old.settings, load(file, ENVIRON, Overlay(number=1, tree=tree)).settings)
+
+    assert {"paid": "restarted", "new": "added"} == what.agents
+    assert {"web": "removed", "hook": "restarted", "chat": "added"} == what.channels
