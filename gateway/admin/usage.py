@@ -94,16 +94,22 @@ class UsageActs:
         wanted = self._wanted(acting, asked.since, asked.until, asked.channel)
         days = _days(wanted)
         top = await self._reports.summary(wanted, asked.by, offset=0, limit=asked.top)
-        measured = {day: [0.0] * (len(top) + 1) for day in days}
-        places_of = {one.key: place for place, one in enumerate(top)}
-        for one in await self._reports.by_day(wanted, asked.by):
-            place = places_of.get(one.key[1:], len(top))
-            measured[str(one.key[0])][place] += _measure(one, asked.measure)
-        named = [_named(one, asked.by) for one in top]
-        lines = [
-            SeriesLine(key=key, channel=channel, values=tuple(measured[day][place] for day in days))
-            for place, (key, channel) in enumerate([*named, (None, None)])
-        ]
+        figures = {(one.key, day): 0 for one in top for day in days}
+        others = dict.fromkeys(days, 0)
+        for one in await self._reports.summary(wanted, "day", offset=0, limit=MOST_DAYS):
+            others[str(one.key[0])] = _measure(one, asked.measure)
+        for one in await self._reports.by_day(wanted, asked.by, [group.key for group in top]):
+            day, figure = str(one.key[0]), _measure(one, asked.measure)
+            figures[one.key[1:], day] = figure
+            others[day] -= figure
+        scale = MICRO if asked.measure == "money" else 1
+        lines = []
+        for one in top:
+            key, channel = _named(one, asked.by)
+            lines.append(
+                SeriesLine(key=key, channel=channel, values=tuple(figures[one.key, day] / scale for day in days))
+            )
+        lines.append(SeriesLine(key=None, values=tuple(others[day] / scale for day in days)))
         if not any(lines[-1].values):
             lines.pop()
         return SeriesTold(currency=self._currency, days=tuple(days), series=tuple(lines))
@@ -296,10 +302,10 @@ def _named(one: Spent, by: By) -> tuple[str, str | None]:
     return ("" if by == "person" and one.key[0] == NOBODY else str(one.key[0])), None
 
 
-def _measure(one: Spent, measure: str) -> float:
+def _measure(one: Spent, measure: str) -> int:
     if measure == "money":
-        return one.money / MICRO
-    return float(one.messages if measure == "messages" else one.prompt + one.completion)
+        return one.money
+    return one.messages if measure == "messages" else one.prompt + one.completion
 
 
 def _used(used: Amounts, limit: Limit) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Sequence
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -10,7 +10,7 @@ import msgspec
 from gateway.admin.database import Database, Row, Value
 from gateway.usage.entries import Purpose
 from gateway.usage.quotas import Measure
-from gateway.usage.rows import SUMS, Amounts, Kind, Subject
+from gateway.usage.rows import SUMS, Amounts, Kind, Subject, letters
 from gateway.usage.windows import Span, Starts
 
 By = Literal["channel", "room", "person", "agent", "model", "purpose", "day"]
@@ -87,11 +87,22 @@ class UsageReports:
         rows = await self._rows(f"SELECT {_SUMMED} FROM usage_days WHERE {{where}}", wanted)
         return _spent(rows[0], 0)
 
-    async def by_day(self, wanted: Wanted, by: By) -> list[Spent]:
-        """Return the sums of every group on every day on which there was something; `key` begins with the day."""
-        shown = ", ".join(("day", *_KEYS[by]))
-        sql = f"SELECT {shown}, {_SUMMED} FROM usage_days WHERE {{where}} GROUP BY {shown} ORDER BY {shown}"
-        return [_spent(row, 1 + len(_KEYS[by])) for row in await self._rows(sql, wanted)]
+    async def by_day(self, wanted: Wanted, by: By, groups: Sequence[tuple[str | int, ...]]) -> list[Spent]:
+        """Return the sums of these groups, by their keys, on each day on which there was something; `key` begins with the day."""
+        if not groups:
+            return []
+        columns = _KEYS[by]
+        shown, key = ", ".join(("day", *columns)), ", ".join(columns)
+        names = [[f"{column}_{letters(number)}" for column in columns] for number in range(len(groups))]
+        listed = ", ".join(f"({', '.join(f':{name}' for name in row)})" for row in names)
+        values = {
+            name: value
+            for row, group in zip(names, groups, strict=True)
+            for name, value in zip(row, group, strict=True)
+        }
+        sql = f"""SELECT {shown}, {_SUMMED} FROM usage_days WHERE {{where}} AND ({key}) IN (VALUES {listed})
+          GROUP BY {shown} ORDER BY {shown}"""
+        return [_spent(row, 1 + len(columns)) for row in await self._rows(sql, wanted, **values)]
 
     async def all(self, wanted: Wanted) -> AsyncIterator[list[Row]]:
         """Yield all rows by day in pages: `DIMENSIONS`, then `SUMS`."""
@@ -147,9 +158,8 @@ def _where(wanted: Wanted) -> tuple[str, dict[str, Value]]:
 
 
 def _named(channels: Collection[str]) -> dict[str, Value]:
-    """Return the channels by names of parameters, which have no digits."""
-    letters = str.maketrans("0123456789", "abcdefghij")
-    return {f"channel_{str(number).translate(letters)}": name for number, name in enumerate(sorted(channels))}
+    """Return the channels by names of parameters."""
+    return {f"seen_{letters(number)}": name for number, name in enumerate(sorted(channels))}
 
 
 def _spent(row: Row, keys: int) -> Spent:

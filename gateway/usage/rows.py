@@ -212,17 +212,17 @@ def _sum(into: dict[tuple[Value, ...], list[int]], key: tuple[Value, ...], added
 @cache  # there are as many of them as rows of one statement
 def _inserting(table: str, columns: tuple[str, ...], rows: int) -> tuple[str, list[str]]:
     """Return the statement that inserts so many rows, and the names of its values, row by row."""
-    names = [[f"{column}_{_letters(number)}" for column in columns] for number in range(rows)]
+    names = [[f"{column}_{letters(number)}" for column in columns] for number in range(rows)]
     lines = ", ".join(f"({', '.join(f':{name}' for name in row)})" for row in names)
     return f"INSERT INTO {table} ({', '.join(columns)}) VALUES {lines}", [name for row in names for name in row]
 
 
 def _listed(items: Sequence[Value]) -> tuple[str, dict[str, Value]]:
-    names = [f"item_{_letters(number)}" for number in range(len(items))]
+    names = [f"item_{letters(number)}" for number in range(len(items))]
     return ", ".join(f":{name}" for name in names), dict(zip(names, items, strict=True))
 
 
-def _letters(number: int) -> str:
+def letters(number: int) -> str:
     """Return a number in letters: names of parameters have no digits."""
     return str(number).translate(str.maketrans("0123456789", "abcdefghij"))
 

@@ -190,6 +190,10 @@ async def test_a_series_is_a_figure_for_each_day(spent: House) -> None:
     assert [("shop", (0, 0, 1000, 2000)), (None, (0, 50, 0, 0))] == [(one.key, one.values) for one in told.series]
     money = await spent.ask(acts.SERIES, by="person", since="2026-11-29", until="2026-11-30")
     assert [("7", (0.00025, 0.0005))] == [(one.key, one.values) for one in money.series]
+    rooms = await spent.ask(acts.SERIES, by="room", measure="messages", since="2026-11-29")
+    assert [("shop", "客服 👩‍👩‍👧", (1, 1))] == [(one.channel, one.key, one.values) for one in rooms.series]
+    nothing = await spent.ask(acts.SERIES, since="2026-11-01", until="2026-11-02")
+    assert ((), 2) == (nothing.series, len(nothing.days))
 
 
 async def read(stream: Stream) -> list[dict[str, str]]:
