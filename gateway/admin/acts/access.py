@@ -304,10 +304,10 @@ class AccessActs:
         password = made_password() if asked.password is None else asked.password
         check_new(password, name=user.name)
         await self._users.set_password(user.id, await self._passwords.kept(password))
-        return PasswordMade(user=asked.user, password=password if asked.password is None else None)
+        return PasswordMade(user=str(user.id), password=password if asked.password is None else None)
 
     async def _whose_password(self, acting: Acting, asked: PasswordNew) -> User:
-        own = acting.actor.id == f"user:{asked.user}"
+        own = acting.actor.id == f"user:{int(asked.user)}"  # as a number: `07` is 7, too
         if not own:
             acting.require(None, "access")
         user = await self._users.find(int(asked.user))

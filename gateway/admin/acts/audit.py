@@ -12,7 +12,9 @@ from gateway.admin.audit import Asked, Audit, Entry
 from gateway.admin.operations import Acting, AuditOutcome, Handlers, Operation, Stream
 
 Moment = Annotated[int, msgspec.Meta(ge=0, description="Milliseconds since 1970.")]
-ActorId = Annotated[str, msgspec.Meta(min_length=1, max_length=40, description="`user:N`, `token:N` or `local`.")]
+ActorId = Annotated[
+    str, msgspec.Meta(min_length=1, max_length=40, description="`user:N`, `token:N`, `local` or `nobody`.")
+]
 OperationName = Annotated[
     str, msgspec.Meta(min_length=1, max_length=60, description="`users.add`, or a part: `users`.")
 ]

@@ -79,6 +79,7 @@ async def _shown(visit: Visit, *, status: int = 200, problems: tuple[FieldProble
         whole=whole,
         own=visit.actor.id == f"user:{user.id}",
         problems=problems,
+        acts=f"/admin/audit?actor=user:{user.id}" if visit.leads_to("/admin/audit") else "",
         sessions=await _sessions(visit, user.id) if whole else (),
         fields=await _grant_fields(visit),
         password=Field(

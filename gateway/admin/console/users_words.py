@@ -71,6 +71,7 @@ WORDS: Catalogue = {
     "users.session.seen": {"en": "Last seen", "zh": "最近活动"},
     "users.session.end": {"en": "Sign out", "zh": "强制退出"},
     "users.session.ended": {"en": "That session is over.", "zh": "该会话已结束。"},
+    "users.acts": {"en": "What they did", "zh": "操作记录"},
     "users.remove": {"en": "Remove", "zh": "移除"},
     "users.remove.sure": {"en": "Remove {name}?", "zh": "移除 {name}？"},
     "users.remove.told": {

@@ -225,9 +225,9 @@ async def test_ones_own_password_needs_the_current_one(access: World) -> None:
     """Who finds a browser signed in can't keep its owner out, not even an owner's; sessions end with the old password."""
     wen = await access.user("wen", "owner")
     session = await access.sessions.begin(int(number(wen)), address="", browser="")
-    for current in (None, "wrong"):
+    for current, written in ((None, number(wen)), ("wrong", number(wen)), (None, f"00{number(wen)}")):
         with pytest.raises(Invalid, match="current"):
-            await access.do(wen, USERS_PASSWORD, user=number(wen), password="quite another 密码", current=current)
+            await access.do(wen, USERS_PASSWORD, user=written, password="quite another 密码", current=current)
     made = await access.do(wen, USERS_PASSWORD, user=number(wen), password="quite another 密码", current=PASSWORD)
 
     account = await access.users.account("wen")
