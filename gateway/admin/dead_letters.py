@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Collection
-from typing import Literal
 
 import msgspec
 
-from adapters.base import Address, MessageEvent
+from adapters.base import Address
 from config.loader import Configuration
 from gateway.admin.acts.dead_letters import (
     ANSWER,
@@ -34,17 +33,14 @@ from gateway.admin.acts.dead_letters import (
     ManyAsked,
     ManyDealt,
     OneOfMany,
-    PieceTold,
     RetryAsked,
-    SaidTold,
-    SawWhat,
 )
+from gateway.admin.letter_lines import channel_of, fitting, line_of, piece_told, route_of, said_told
 from gateway.admin.operations import Acting, Disagrees, FieldProblem, Handlers, Invalid, Missing
 from gateway.errors import StoreBusy
-from gateway.inbox.base import Chunk, Target
+from gateway.inbox.base import Target
 from gateway.inbox.dead import ByHand, DeadLetters, Letter, Wanted
 from gateway.rooms import target_of
-from gateway.routing import Route, decode
 from memory.ids import Ids
 
 logger = logging.getLogger(__name__)
@@ -98,11 +94,11 @@ class DeadLetterActs:
     async def show(self, acting: Acting, asked: LetterAsked) -> LetterTold:
         letter = await self._found(acting, asked.turn)
         acting.note(turn=asked.turn)
-        words = acting.may("read", _channel(letter))
+        words = acting.may("read", channel_of(letter))
         return LetterTold(
             letter=self._line(letter),
-            said=tuple(_said(event.id, event.body, event.accepted_ms) for event in letter.events) if words else (),
-            pieces=tuple(_piece(chunk, words=words) for chunk in letter.chunks),
+            said=tuple(map(said_told, letter.events)) if words else (),
+            pieces=tuple(piece_told(chunk, words=words) for chunk in letter.chunks),
         )
 
     async def retry(self, acting: Acting, asked: RetryAsked) -> LetterDealt:
@@ -155,14 +151,14 @@ class DeadLetterActs:
 
     async def _found(self, acting: Acting, turn: str) -> Letter:
         letter = await self._letters.find(int(turn))
-        if letter is None or not acting.may("handle", _channel(letter)):
+        if letter is None or not acting.may("handle", channel_of(letter)):
             raise Missing(f"turn {turn}: no letter of it waits; it may have been dealt with already")
-        acting.require(_channel(letter))
+        acting.require(channel_of(letter))
         return letter
 
     async def _retried(self, letter: Letter, how: How, *, may_repeat: bool, seen: int | None) -> LetterDealt:
         self._answerable(letter)
-        what = _fits(letter) if how == "fitting" else how
+        what = fitting(letter) if how == "fitting" else how
         if what == "answer":
             if letter.kind == "unknown":
                 raise _invalid("how", how, "it was answered: only its delivery is unknown", "say how=send")
@@ -192,7 +188,7 @@ class DeadLetterActs:
         self._answerable(letter)
         if not text.strip():
             raise _invalid("text", repr(text[:20]), "there are no words in it", "write an answer")
-        if _route(letter) is None or letter.events[0].kind != "message":
+        if route_of(letter) is None or letter.events[0].kind != "message":
             raise Invalid(f"turn {letter.turn_id}: only a message can be answered; discard it")
         words = ByHand(id=self._ids.next(), name=" ".join((name or acting.actor.name).split()), text=text.strip())
         reopened = self._letters.reopen(letter.turn_id, seen=_seen(letter, seen), answer=words, now_ms=self._clock())
@@ -201,14 +197,14 @@ class DeadLetterActs:
     async def _done(self, letter: Letter, done: Done, act: Awaitable[bool]) -> LetterDealt:
         if not await act:
             raise Disagrees(f"turn {letter.turn_id}: somebody else has dealt with it meanwhile; look again")
-        self._dealt(_channel(letter), done)
-        logger.info("letter dealt with", extra={"turn": letter.turn_id, "channel": _channel(letter), "done": done})
+        self._dealt(channel_of(letter), done)
+        logger.info("letter dealt with", extra={"turn": letter.turn_id, "channel": channel_of(letter), "done": done})
         return LetterDealt(turn=str(letter.turn_id), done=done)
 
     def _answerable(self, letter: Letter) -> None:
-        if _channel(letter) not in self._configuration().settings.channels:
+        if channel_of(letter) not in self._configuration().settings.channels:
             raise Invalid(
-                f"channel {_channel(letter)!r} is not configured any more: nothing can be sent there; configure it, or discard"
+                f"channel {channel_of(letter)!r} is not configured any more: nothing can be sent there; configure it, or discard"
             )
 
     def _redirect(self, encoded: bytes) -> Target | None:
@@ -217,31 +213,8 @@ class DeadLetterActs:
         return None if current is address else target_of(current)
 
     def _line(self, letter: Letter) -> LetterLine:
-        route, channel = _route(letter), _channel(letter)
-        event, head = (None if route is None else route.event), letter.events[0]
-        states = [chunk.state for chunk in letter.current()]
-        outcome = next((one.outcome for one in letter.concerned() if one.outcome is not None), None)
-        errors = [chunk.error for chunk in letter.undelivered() if chunk.error]
-        return LetterLine(
-            turn=str(letter.turn_id),
-            kind=letter.kind,
-            channel=channel,
-            configured=channel in self._configuration().settings.channels,
-            room=None if event is None else event.room,
-            thread=None if event is None else event.thread,
-            chat_type=None if event is None else event.chat_type,
-            messages=len(letter.concerned()),
-            code="unknown_send" if letter.kind == "unknown" else (outcome.code if outcome else None) or "",
-            reason=errors[0] if errors else outcome.reason if outcome else None,
-            accepted_ms=head.accepted_ms,
-            age_s=max(0.0, (self._clock() - head.accepted_ms) / 1000),
-            person_saw=_saw(letter),
-            sent=states.count("sent"),
-            unknown=states.count("unknown"),
-            dead=states.count("dead"),
-            fits=_fits(letter),
-            seen=letter.seen,
-        )
+        configured = channel_of(letter) in self._configuration().settings.channels
+        return line_of(letter, configured=configured, now_ms=self._clock())
 
 
 def _channels(acting: Acting, channel: str | None) -> Collection[str] | None:
@@ -252,69 +225,8 @@ def _channels(acting: Acting, channel: str | None) -> Collection[str] | None:
     return (channel,) if held is None or channel in held else ()
 
 
-def _channel(letter: Letter) -> str:
-    return letter.events[0].channel
-
-
-def _route(letter: Letter) -> Route | None:
-    """Return the route of the turn's first message; None: it is no message, or can't be read by this release."""
-    try:
-        route = decode(letter.events[0].body)
-    except msgspec.DecodeError:
-        return None
-    return route if isinstance(route.event, MessageEvent) else None
-
-
-def _fits(letter: Letter) -> Literal["send", "answer"]:
-    """Return what helps: what could not be delivered is sent again, unless it was the notice that there is no answer."""
-    if letter.kind == "unknown":
-        return "send"
-    return "send" if letter.undelivered() and letter.notice_of is None else "answer"
-
-
-def _saw(letter: Letter) -> SawWhat:
-    """Return what the person saw of it."""
-    states = {chunk.state for chunk in letter.current()}
-    outcome = next((one.outcome for one in letter.concerned() if one.outcome is not None), None)
-    notice = letter.notice_of is not None or (
-        outcome is not None and outcome.code is not None and outcome.code != "undeliverable"
-    )
-    if "unknown" in states and not notice:
-        return "part" if "sent" in states and "dead" in states else "perhaps"
-    if "unknown" in states:
-        return "perhaps_notice"
-    if "sent" not in states:
-        return "nothing"
-    return "notice" if notice else "part"
-
-
 def _seen(letter: Letter, seen: int | None) -> int:
     return letter.seen if seen is None else seen
-
-
-def _said(event_id: int, body: bytes, accepted_ms: int) -> SaidTold:
-    try:
-        event = decode(body).event
-    except msgspec.DecodeError:
-        return SaidTold(event=str(event_id), name="", account="", text="", accepted_ms=accepted_ms)
-    return SaidTold(
-        event=str(event_id),
-        name=event.sender.name,
-        account=event.sender.user,
-        text=event.text if isinstance(event, MessageEvent) else "",
-        accepted_ms=accepted_ms,
-    )
-
-
-def _piece(chunk: Chunk, *, words: bool) -> PieceTold:
-    return PieceTold(
-        text=chunk.text if words else "",
-        state=chunk.state,
-        earlier=chunk.index < 0,
-        attempts=chunk.attempts,
-        message=chunk.message_id,
-        error=chunk.error,
-    )
 
 
 def _invalid(path: str, value: str, problem: str, remedy: str) -> Invalid:
