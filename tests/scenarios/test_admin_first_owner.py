@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+import pty
+import sys
 from pathlib import Path
 
 import aiohttp
 import pytest
 
 from tests.scenarios.conftest import stored
-from tests.scenarios.world import command, gateway, rows, write, write_config
+from tests.scenarios.world import ROOT, command, environ, gateway, rows, write, write_config
 
 PASSWORD = "correct horse 电池 staple"
 OTHER = "another horse 电池 staple"
@@ -114,3 +118,29 @@ async def test_a_killed_gateways_door_is_not_in_the_way(tmp_path: Path) -> None:
     code, _, err = await command("admin", "first-owner", "ann", "--config", config, stdin=f"{PASSWORD}\n")
 
     assert 0 == code, err
+
+
+@pytest.mark.parametrize(("again", "code"), [(PASSWORD, 0), (OTHER, 1)])
+async def test_a_password_is_typed_twice_and_not_shown(tmp_path: Path, again: str, code: int) -> None:
+    """On a terminal; two that differ change nothing."""
+    config = write_config(tmp_path, "")
+    ours, theirs = pty.openpty()
+    arguments = ["-m", "gateway", "admin", "first-owner", "ann", "--config", str(config)]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *arguments, cwd=ROOT, env=environ(), stdin=theirs, stdout=theirs, stderr=theirs,
+        start_new_session=True,
+    )  # fmt: skip
+    os.close(theirs)
+    shown = b""
+    try:
+        for prompt, typed in ((b"Password: ", PASSWORD), (b"Once more: ", again)):
+            while prompt not in shown:
+                shown += await asyncio.to_thread(os.read, ours, 1024)
+            os.write(ours, f"{typed}\n".encode())
+        async with asyncio.timeout(60):
+            found = await process.wait()
+    finally:
+        os.close(ours)
+
+    assert code == found, shown
+    assert PASSWORD.encode() not in shown
