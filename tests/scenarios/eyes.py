@@ -45,4 +45,4 @@ class Eyes:
 
     def tail(self, **query: str) -> Any:
         url = f"{self._stage.gateway.url}/api/v1/tail"
-        return self._stage.session.get(url, headers=self.headers, params=query, timeout=aiohttp.ClientTimeout(20))
+        return self._stage.session.get(url, headers=self.headers, params=query, timeout=aiohttp.ClientTimeout(60))

@@ -171,7 +171,7 @@ async def test_what_happens_is_sent_as_pieces_of_a_page(played: Played, ada: Rea
     ready = asyncio.Event()
 
     async def follow(name: str, reader: Reader) -> None:
-        async with asyncio.timeout(20), reader.session.get(f"{reader.url}/admin/live/events") as response:
+        async with asyncio.timeout(60), reader.session.get(f"{reader.url}/admin/live/events") as response:
             assert "text/event-stream" == response.content_type
             await response.content.readline()
             waiting.discard(name)

@@ -14,6 +14,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
+from tests.emulators.telegram.faults import throttled
 from tests.scenarios.eyes import Eyes
 from tests.scenarios.platforms import SlackRoom, World, asks, echo, shows, world
 from tests.scenarios.stage import Held, Stage
@@ -101,7 +102,7 @@ async def test_edits_and_deletions_are_seen_as_people_see_them(seen: Seen) -> No
     edited = await _edited(seen, seen.slack_link(room, first))
     deleted = await seen.turn(link=seen.slack_link(room, second))
     (conversation,) = {deleted["conversation"], edited["conversation"]}
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             page = await seen.eyes.get(f"/conversations/{conversation}/messages")
             gone = [line for line in page["lines"] if line["deleted_ms"] is not None]
@@ -123,7 +124,7 @@ async def test_edits_and_deletions_are_seen_as_people_see_them(seen: Seen) -> No
 
 
 async def _edited(seen: Seen, link: str) -> Any:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not (trace := await seen.turn(link=link))["about"]:
             await asyncio.sleep(0.05)
     return trace
@@ -155,8 +156,19 @@ async def test_what_people_say_to_each_other_says_why_it_was_not_answered(seen: 
     room = seen.world.slack().group("between", "Ann", "Bob")
     await asks(room, "hello", by="Ann")
     ts = await room.says("I think 12 is right", by="Bob", to_bot=False)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not (lines := (await seen.eyes.get("/turns", link=seen.slack_link(room, ts)))["turns"]):
             await asyncio.sleep(0.05)
     why = await seen.eyes.get(f"/turns/{lines[0]['turn']}/why")
     assert ("ignored", "trigger") == (why["state"], why["setting"]["path"].rpartition(".")[2])
+
+
+async def test_a_platform_that_is_asked_says_what_is_wrong(seen: Seen) -> None:
+    """Whoever asks sees its word beside what the gateway knows by itself."""
+    await asks(seen.world.telegram().private("Eve"), "hello")
+    seen.world.telegram().tg.faults.plan("getMe", throttled(3))
+
+    told = {one["channel"]: one for one in (await seen.eyes.get("/channel-health", probe="true"))["channels"]}
+    assert "ok" == told["slack-http"]["probed"]
+    assert told["telegram-polling"]["probed"] not in ("", "ok")
+    assert told["telegram-polling"]["last_delivery_ms"] is not None
