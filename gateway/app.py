@@ -421,6 +421,7 @@ async def run(
         async def move_room(channel: str, room: str, now_room: str) -> None:
             await rooms.move(channel, room, now_room)
             await humans.move(channel, room, now_room)
+            await usage.meter.move_room(channel, room, now_room)
 
         humans = Humans(
             rows=takeovers,

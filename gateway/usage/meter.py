@@ -132,6 +132,16 @@ class Meter:
                 "what a person used up was not joined", exc_info=True, extra={"person": person, "into": into}
             )
 
+    async def move_room(self, channel: str, room: str, now_room: str) -> None:
+        """A room has another id now: it goes on with what it used up. Where the database is away, that stays apart."""
+        try:
+            async with self._writing:
+                await self._rows.move_room(channel, room, into=now_room)
+                for name in (room, now_room):
+                    self.counters.forget(Subject("room", channel, name))
+        except StoreBusy:
+            logger.warning("what a room used up did not move", exc_info=True, extra={"channel": channel})
+
     def drain(self) -> None:
         """Write what waits; `run` returns then."""
         self._draining.set()

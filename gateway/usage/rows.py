@@ -74,18 +74,23 @@ SUMS = ("messages", "calls", "failed", "estimated", "unpriced", "prompt", "cache
 _COUNT = ("kind", "channel", "name", "span", "start")
 _COUNTED = ("messages", "tokens", "money")
 
-_FOLD_DAYS = f"""INSERT INTO usage_days ({", ".join((*_DAY, *SUMS))})
-  SELECT {", ".join(":into" if column == "person" else column for column in (*_DAY, *SUMS))}
-  FROM usage_days WHERE person = :person
-  ON CONFLICT ({", ".join(_DAY)}) DO UPDATE SET {", ".join(f"{name} = usage_days.{name} + excluded.{name}" for name in SUMS)}
-"""
+
+def _folding(column: str, where: str) -> str:
+    """Return the statement that adds rows by day to those that have `:into` in the column."""
+    shown = ", ".join(":into" if name == column else name for name in (*_DAY, *SUMS))
+    adding = ", ".join(f"{name} = usage_days.{name} + excluded.{name}" for name in SUMS)
+    return f"""INSERT INTO usage_days ({", ".join((*_DAY, *SUMS))}) SELECT {shown} FROM usage_days WHERE {where}
+      ON CONFLICT ({", ".join(_DAY)}) DO UPDATE SET {adding}"""
 
 
-_FOLD_COUNTS = """INSERT INTO usage_counts (kind, channel, name, span, start, messages, tokens, money)
-  SELECT kind, channel, :into, span, start, messages, tokens, money
-  FROM usage_counts WHERE kind = 'person' AND channel = '' AND name = :person
+_FOLD_PERSON = _folding("person", "person = :person")
+_FOLD_ROOM = _folding("room", "channel = :channel AND room = :name")
+_COUNTED_AS = "kind = :kind AND channel = :channel AND name = :name"
+_FOLD_COUNTS = f"""INSERT INTO usage_counts (kind, channel, name, span, start, messages, tokens, money)
+  SELECT kind, channel, :into, span, start, messages, tokens, money FROM usage_counts WHERE {_COUNTED_AS}
   ON CONFLICT (kind, channel, name, span, start) DO UPDATE SET messages = usage_counts.messages + excluded.messages,
   tokens = usage_counts.tokens + excluded.tokens, money = usage_counts.money + excluded.money"""
+_FORGET_COUNTS = f"DELETE FROM usage_counts WHERE {_COUNTED_AS}"
 
 
 class UsageRows:
@@ -139,14 +144,28 @@ class UsageRows:
 
     async def move(self, person: int, *, into: int) -> int:
         """Let all that a person used up be another's, or nobody's. Return how many rows by day that were."""
+        if into == person:
+            return 0
+        counted = person_subject(person)._asdict()
         async with self._database.writing() as db:
-            await db.run(_FOLD_DAYS, person=person, into=into)
+            await db.run(_FOLD_PERSON, person=person, into=into)
             days = await db.run("DELETE FROM usage_days WHERE person = :person", person=person)
             await db.run("UPDATE usage_entries SET person = :into WHERE person = :person", person=person, into=into)
             if into != NOBODY:
-                await db.run(_FOLD_COUNTS, person=str(person), into=str(into))
-            await db.run("DELETE FROM usage_counts WHERE kind = 'person' AND name = :name", name=str(person))
+                await db.run(_FOLD_COUNTS, **counted, into=str(into))
+            await db.run(_FORGET_COUNTS, **counted)
         return days
+
+    async def move_room(self, channel: str, room: str, *, into: str) -> None:
+        """Let what a room used up be that of the id it has now. Entries stay as they were noted."""
+        if into == room:
+            return
+        counted = Subject("room", channel, room)._asdict()
+        async with self._database.writing() as db:
+            await db.run(_FOLD_ROOM, channel=channel, name=room, into=into)
+            await db.run("DELETE FROM usage_days WHERE channel = :channel AND room = :name", channel=channel, name=room)
+            await db.run(_FOLD_COUNTS, **counted, into=into)
+            await db.run(_FORGET_COUNTS, **counted)
 
     async def purge(self, *, entries_before_ms: int, counts_before: Starts, days_before: str) -> int:
         """Delete what has had its time; return how many rows."""

@@ -120,6 +120,25 @@ async def test_two_persons_that_are_one_used_up_both(rows: UsageRows, database: 
     assert [(7, 2)] == await asked(database, "SELECT person, sum(messages) FROM usage_days GROUP BY person")
 
 
+async def test_a_room_that_moves_takes_along_what_it_used_up(rows: UsageRows, database: Database) -> None:
+    """By day and for its quota, into what is there already; told twice, no more. Rooms of that id on other channels stay."""
+    other = msgspec.structs.replace(said(9), channel="other", room="-100")
+    await rows.write([said(1), called(2, 100), msgspec.structs.replace(said(3), room="-100"), other], UTC)
+    before, there = await asked(database, SUMS), Metered(rows)
+    await there.meter.ready([PLACE, Subject("room", "shop", "-100")])
+
+    for name in (PLACE.name, PLACE.name, "-100"):
+        await there.meter.move_room("shop", name, "-100")
+    await there.meter.ready([Subject("room", "shop", "-100")])
+
+    assert Amounts(2, 100, 25) == there.day(Subject("room", "shop", "-100"))
+    assert before == await asked(database, SUMS)
+    assert [("other", "-100", 1), ("shop", "-100", 2)] == await asked(
+        database, "SELECT channel, room, sum(messages) FROM usage_days GROUP BY channel, room ORDER BY channel"
+    )
+    assert {} == await used(rows, PLACE)
+
+
 async def test_what_is_old_goes(rows: UsageRows, database: Database) -> None:
     """Each table in its own time."""
     await rows.write([said(1), said(2, at_ms=NOON + 2 * DAY_MS)], UTC)
