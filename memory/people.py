@@ -65,6 +65,9 @@ class Overheard(msgspec.Struct, frozen=True, kw_only=True):
 DUE_MS = 30 * 86_400_000
 """By when a person's request is to be met: within one month (GDPR Art. 12(3)); 30 days are never longer."""
 
+NAMED_TALKS, NAMED_LINES = 200, 30
+"""Conversations of a channel, the ones last spoken in, and messages of each, the last ones, in which `Persons.called` looks."""
+
 RequestKind = Literal["erasure", "export"]
 
 
@@ -107,6 +110,11 @@ class Persons(Protocol):
 
     async def having(self, account: str, *, limit: int) -> tuple[int, ...]:
         """Return up to `limit` living persons who have an account of this id, of whatever kind and tenant, by their ids."""
+        ...
+
+    async def called(self, name: str, *, channels: Sequence[str], limit: int) -> tuple[int, ...]:
+        """Return up to `limit` persons who have spoken in these channels lately under a name with this in it, whoever spoke last
+        first; case and width do not count. There is no index of names: it looks as far as `NAMED_TALKS` says."""
         ...
 
     async def counts(self, person_id: int) -> dict[str, int]:

@@ -6,7 +6,7 @@ holds everywhere, so it needs the right for the whole gateway.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from config.loader import Configuration
 from gateway.admin.acts.people import (
@@ -47,6 +47,8 @@ from memory.people import Person
 
 SHOWN = 200
 """Things that are shown of a person at most."""
+NAME_CHARS = 2
+"""Characters of a name at least by which somebody is found."""
 SOURCES = 3
 """Messages that are shown of a thing at most, the newest."""
 
@@ -77,19 +79,27 @@ class KnowingActs:
     async def find(self, acting: Acting, asked: FindAsked) -> PersonsPage:
         if asked.who is None:
             return await self._listed(acting, asked)
-        lines: list[PersonLine] = []
-        for person_id in await self._called(asked.who.strip(), limit=asked.limit):
-            person = await self._persons.find(person_id)
-            line = None if person is None else await self._known.line(acting, person)
+        who = asked.who.strip()
+        lines = [
+            line
+            for line in await self._lines(acting, await self._called(who, limit=asked.limit))
             # By an account that one may not know of nobody is found: else it would tell whose it is.
-            if (
-                line is not None
-                and line not in lines
-                and (acting.channels() is None or _named(line, asked.who.strip()))
-            ):
-                lines.append(line)
+            if acting.channels() is None or _named(line, who)
+        ]
+        by_name = await self._lines(acting, await self._by_name(acting, who, limit=asked.limit))
+        lines += [line for line in by_name if line not in lines]
         acting.note(found=len(lines))
         return PersonsPage(people=tuple(lines[: asked.limit]), next=None)
+
+    async def _lines(self, acting: Acting, numbers: Iterable[int]) -> list[PersonLine]:
+        """Return the persons of whom the actor may know, each once."""
+        lines: list[PersonLine] = []
+        for number in numbers:
+            person = await self._persons.find(number)
+            line = None if person is None else await self._known.line(acting, person)
+            if line is not None and line not in lines:
+                lines.append(line)
+        return lines
 
     async def _listed(self, acting: Acting, asked: FindAsked) -> PersonsPage:
         if acting.channels() is not None:
@@ -113,6 +123,14 @@ class KnowingActs:
             if storable(account):
                 found += await self._persons.having(account, limit=limit)
         return list(dict.fromkeys(found))
+
+    async def _by_name(self, acting: Acting, who: str, *, limit: int) -> Sequence[int]:
+        """Return who has spoken lately under such a name, in the channels that the actor may know of."""
+        if len(who) < NAME_CHARS:
+            return ()
+        held = acting.channels()
+        channels = [name for name in self._configuration().settings.channels if held is None or name in held]
+        return await self._persons.called(who, channels=channels, limit=limit)
 
     async def show(self, acting: Acting, asked: ShowAsked) -> PersonTold:
         person, line = await self._known.known_to(acting, asked.person)

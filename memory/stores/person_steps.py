@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from memory.derived import Fragment
+from memory.folding import folded
 from memory.key import decode_part
-from memory.people import DUE_MS, Account, Person, Posted, Request, RequestKind
+from memory.people import DUE_MS, NAMED_LINES, NAMED_TALKS, Account, Person, Posted, Request, RequestKind
 from memory.stores.rows import identity_of
 
 Result = TypeVar("Result")
@@ -144,6 +145,20 @@ def having(account: str, *, limit: int) -> Step[tuple[int, ...]]:
     sql = """SELECT DISTINCT i.person_id FROM identities AS i JOIN persons AS p ON p.id = i.person_id
       WHERE i.account = :account AND p.erased_ms IS NULL ORDER BY i.person_id LIMIT :limit"""
     return tuple(row[0] for row in (yield Ask(sql, {"account": account, "limit": limit})))
+
+
+def called(name: str, channel: str) -> Step[list[tuple[int, int]]]:
+    """Return (last_ms, person) of who has spoken in the channel lately under a name with this in it; `name` folded."""
+    sql = """SELECT id, last_ms FROM scopes WHERE channel = :channel AND alias_of IS NULL
+      ORDER BY last_ms DESC, id DESC LIMIT :limit"""
+    talks = yield Ask(sql, {"channel": channel, "limit": NAMED_TALKS})
+    found: list[tuple[int, int]] = []
+    for scope_id, last_ms in talks:
+        sql = """SELECT DISTINCT person_id, speaker_name FROM (SELECT person_id, speaker_name FROM messages
+          WHERE scope_id = :scope AND role = 'user' ORDER BY id DESC LIMIT :limit) AS latest WHERE person_id IS NOT NULL"""
+        rows = yield Ask(sql, {"scope": scope_id, "limit": NAMED_LINES})
+        found += [(last_ms, person_id) for person_id, said in rows if name in folded(said).casefold()]
+    return found
 
 
 _COUNTED = {

@@ -12,6 +12,7 @@ import msgspec
 
 from memory.base import Fact, Identity, Message, ProfileItem, Summary
 from memory.erasure import nothing
+from memory.folding import folded
 from memory.key import encode_part
 from memory.people import Account, Erased, Overheard, Person, Posted, Request, RequestKind, Traces
 from memory.stores import link_steps
@@ -56,6 +57,13 @@ class StoredPersons:
 
     async def having(self, account: str, *, limit: int) -> tuple[int, ...]:
         return await self._read(steps.having(encode_part(account), limit=limit))
+
+    async def called(self, name: str, *, channels: Sequence[str], limit: int) -> tuple[int, ...]:
+        wanted, found = folded(name).casefold(), list[tuple[int, int]]()
+        for channel in channels:
+            found += await self._read(steps.called(wanted, encode_part(channel)))
+        persons = dict.fromkeys(person_id for _, person_id in sorted(found, reverse=True))
+        return tuple(persons)[:limit]
 
     async def counts(self, person_id: int) -> dict[str, int]:
         return await self._read(steps.counts(person_id))

@@ -25,6 +25,7 @@ class ForgettingPersons:
         self.find = persons.find
         self.of = persons.of
         self.having = persons.having
+        self.called = persons.called
         self.counts = persons.counts
         self.request = persons.request
         self.requests = persons.requests

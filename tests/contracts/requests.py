@@ -89,6 +89,17 @@ class FindContract:
         assert 1 == len(await store.persons.having("U:07%", limit=1))
         assert () == await store.persons.having("nobody", limit=9)
 
+    async def test_who_spoke_lately_is_found_by_a_part_of_the_name(self, store: FullStore) -> None:
+        """In the named channels alone, whatever case and width; nobody who only wrote of such a name."""
+        me, you = await a_life(store)
+
+        for name in ("hieronymus", "Ｈieron", "司马"):
+            assert (me,) == await store.persons.called(name, channels=["web", "other"], limit=9)
+        assert (you,) == await store.persons.called("otto", channels=["web"], limit=9)
+        assert () == await store.persons.called("otto", channels=["other"], limit=9)
+        assert () == await store.persons.called("Quittengelee", channels=["web"], limit=9)
+        assert 1 == len(await store.persons.called("o", channels=["web"], limit=1))
+
     async def test_sources_are_the_persons_own_messages(self, store: FullStore) -> None:
         """Others' are left out, whatever ids are given, and so are replies and what is not there (IDOR)."""
         me, you = await a_life(store)

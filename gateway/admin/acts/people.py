@@ -32,7 +32,7 @@ class PersonLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FindAsked(msgspec.Struct, frozen=True, kw_only=True):
-    """`who`: a number, an account, or KIND:TENANT:ACCOUNT. Left out: everybody, in pages."""
+    """`who`: a number, an account, KIND:TENANT:ACCOUNT, or a part of a name used lately. Left out: everybody, in pages."""
 
     who: Annotated[str, msgspec.Meta(max_length=300)] | None = None
     limit: Limit = 50
@@ -211,7 +211,7 @@ class RequestAsked(msgspec.Struct, frozen=True, kw_only=True):
 
 FIND = Operation(
     name="people.find",
-    told="Find persons by number, account or KIND:TENANT:ACCOUNT; or list everybody.",
+    told="Find persons by number, account, KIND:TENANT:ACCOUNT or a name used lately; or list everybody.",
     method="GET",
     path="/people",
     right="people",

@@ -16,8 +16,9 @@ WORDS: Catalogue = {
     },
     "people.who": {"en": "Who", "zh": "查找"},
     "people.who.help": {
-        "en": "The account's id, as the platform writes it; KIND:TENANT:ACCOUNT; or a person's number. Whole, not a part of it.",
-        "zh": "平台上的账号 ID、KIND:TENANT:ACCOUNT，或人员编号。请输入完整内容。",
+        "en": "A part of a name that they used lately; or, whole, the account's id as the platform writes it, "
+        "KIND:TENANT:ACCOUNT, or a person's number.",
+        "zh": "最近用过的名字的一部分；或完整的平台账号 ID、KIND:TENANT:ACCOUNT、人员编号。",
     },
     "people.find": {"en": "Find", "zh": "查找"},
     "people.nobody": {"en": "Nobody is known by that.", "zh": "没有找到。"},

@@ -208,6 +208,17 @@ async def test_a_person_is_found_by_number_and_account(office: Office) -> None:
     assert {"found"} == {name for _, _, _, about in office.log.entries for name in about}
 
 
+async def test_a_person_is_found_by_a_name_used_where_one_may_know(office: Office) -> None:
+    """A part of it, in the actor's channels alone."""
+    person = await two_channels(office)
+
+    for name in ("42@hook", "ZOÉ@", "page"):
+        assert [str(person)] == await office.find(name)
+    assert [str(person)] == await office.find("2@ho", by=HOOK)
+    assert [] == await office.find("zoé@page", by=HOOK)
+    assert [] == await office.find("@", by=HOOK), "too short to mean somebody"
+
+
 async def test_everybody_is_listed_to_who_may_see_everybody(office: Office) -> None:
     await office.person("42")
 
