@@ -38,7 +38,7 @@ def handling(letters: int, asked: int) -> Handlers:
     )  # fmt: skip
     over = takeover.TakeoverTold(
         takeover="1", channel="shop", room="r", thread=None, chat_type="private", user="u", state="asked", asked_by="person",
-        operator=None, mine=False, created_ms=1, since_ms=1, ends_ms=None, how=None, turn="1",
+        operator=None, mine=False, created_ms=1, since_ms=1, touched_ms=1, ends_ms=None, how=None, turn="1",
     )  # fmt: skip
 
     async def dead(acting: Acting, wanted: dead_letters.LettersAsked) -> dead_letters.LettersPage:
