@@ -60,7 +60,6 @@ WORDS: Catalogue = {
     "settings.why": {"en": "Why", "zh": "原因"},
     "settings.what": {"en": "What", "zh": "内容"},
     "settings.export": {"en": "Download as YAML", "zh": "下载为 YAML"},
-    "settings.secrets": {"en": "Secrets", "zh": "密钥"},
     "settings.form.lead": {
         "en": "An empty field means that nothing is written here: what is shown as default applies.",
         "zh": "字段留空表示此处未设置，将使用所示的默认值。",
@@ -174,7 +173,6 @@ WORDS: Catalogue = {
         "zh": "以下更改在下次启动后生效：{names}。",
     },
     "settings.warnings": {"en": "To mind", "zh": "请注意"},
-    "settings.entries": {"en": "{name}", "zh": "{name}"},
     "settings.entries.rooms": {"en": "Rooms with settings of their own", "zh": "有独立设置的房间"},
     "settings.entries.threads": {"en": "Threads with settings of their own", "zh": "有独立设置的话题"},
     "settings.entries.agents": {"en": "Agents", "zh": "智能体"},
@@ -198,7 +196,6 @@ WORDS: Catalogue = {
     "settings.revision.changed": {"en": "What it changed", "zh": "它更改的内容"},
     "settings.value": {"en": "Value", "zh": "值"},
     "settings.back": {"en": "Go back to this", "zh": "回退到此修订"},
-    "settings.back.file": {"en": "Go back to the file alone", "zh": "回退到仅使用配置文件"},
     "settings.back.ask": {"en": "Let revision {number} count again?", "zh": "让修订 {number} 重新生效？"},
     "settings.back.told": {
         "en": "A new revision says what that one said; nothing of the history goes.",
