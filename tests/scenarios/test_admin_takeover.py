@@ -22,7 +22,7 @@ from tests.residues import in_sqlite, left_of
 from tests.scenarios.platforms import Room, SlackSide, TelegramSide, World, asks, echo, shows, world
 from tests.scenarios.stage import Held
 from tests.scenarios.world import HandOver, Refusal, command, in_folder
-from tests.scenarios.world import rows as read
+from tests.scenarios.world import rows as stored
 
 BOTH = ("slack-http", "telegram-polling")
 SETTINGS = ", takeover: {desk: '%s', words: ['angry lawyer']%s}"
@@ -313,7 +313,7 @@ async def test_the_bot_is_silent_where_that_is_set(tmp_path: Path) -> None:
         assert [told("asked_silent", "en")] == room.replies()[:1]
         assert ["get me an angry lawyer", "are you there?"] == [one["text"] for one in read["messages"]]
         assert ["and I?"] == [prompt[-1]["content"] for prompt in there.world.model.prompts]
-        state = read(in_folder(tmp_path), "SELECT state, outcome FROM inbox_events WHERE id = ?", int(turn))
+        state = stored(in_folder(tmp_path), "SELECT state, outcome FROM inbox_events WHERE id = ?", int(turn))
         assert [("observed", "waiting_for_human")] == [(one, json.loads(outcome)["rule"]) for one, outcome in state]
 
 
@@ -390,7 +390,7 @@ async def test_who_is_erased_is_erased_from_what_staff_were_told(tmp_path: Path)
         assert (0, words) == (code, before), err
         assert 2 == json.loads(out)["erased"]["takeovers"]
         assert [] == left_of(words, in_sqlite(database))
-        assert [("", "", "erased"), ("", "", "handed_back")] == read(
+        assert [("", "", "erased"), ("", "", "handed_back")] == stored(
             in_folder(tmp_path), 'SELECT conversation, "user", how FROM takeovers ORDER BY how'
         )
 
@@ -426,5 +426,5 @@ async def newest_turn(there: Staffed, *, saying: str | None = None) -> str:
     """Return the number of the last message, or of the last that says this."""
     like = f"%{saying}%" if saying else "%"
     query = "SELECT id FROM inbox_events WHERE kind = 'message' AND CAST(body AS TEXT) LIKE ? ORDER BY id DESC LIMIT 1"
-    ((turn,),) = read(in_folder(there.world.folder), query, like)
+    ((turn,),) = stored(in_folder(there.world.folder), query, like)
     return str(turn)
