@@ -18,7 +18,7 @@ WORDS: Catalogue = {
     "conversations.search": {"en": "Search messages", "zh": "搜索消息"},
     "conversations.filter": {"en": "Filter", "zh": "筛选"},
     "conversations.channel": {"en": "Channel", "zh": "渠道"},
-    "conversations.room": {"en": "Room", "zh": "群或会话"},
+    "conversations.room": {"en": "Room", "zh": "房间"},
     "conversations.person": {"en": "Person's number", "zh": "人员编号"},
     "conversations.begins": {"en": "Begins with", "zh": "开头"},
     "conversations.conversation": {"en": "Conversation", "zh": "对话"},

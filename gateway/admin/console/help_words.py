@@ -34,7 +34,7 @@ WORDS: Catalogue = {
     },
     "help.right.handle": {
         "en": "Take conversations over, answer by hand, deal with dead letters",
-        "zh": "接管会话、人工回复、处理死信",
+        "zh": "接管对话、人工回复、处理未送达的消息",
     },
     "help.right.people": {
         "en": "See what memory knows of a person; correct, forget, link",
@@ -66,7 +66,7 @@ WORDS: Catalogue = {
     "help.word.scope": {"en": "Scope", "zh": "范围"},
     "help.word.scope.told": {
         "en": "Those who share one short-term memory: one person in private, everybody of a conversation in a group.",
-        "zh": "共享同一短期记忆的范围：私聊是一个人，群聊是会话中的所有人。",
+        "zh": "共享同一短期记忆的范围：私聊是一个人，群聊是对话中的所有人。",
     },
     "help.word.turn": {"en": "Turn", "zh": "轮次"},
     "help.word.turn.told": {
@@ -81,9 +81,9 @@ WORDS: Catalogue = {
     "help.word.window": {"en": "Window", "zh": "窗口"},
     "help.word.window.told": {
         "en": "The last turns of a conversation, word for word. Older ones reach the model by summary, facts and recall.",
-        "zh": "会话中最近的若干轮，模型能看到原文。更早的内容通过摘要、事实和回忆获知。",
+        "zh": "对话中最近的若干轮，模型能看到原文。更早的内容通过摘要、事实和回忆获知。",
     },
-    "help.word.dead": {"en": "Dead letter", "zh": "死信"},
+    "help.word.dead": {"en": "Dead letter", "zh": "未送达"},
     "help.word.dead.told": {
         "en": "A message or a reply that was given up after several tries. It is kept until somebody deals with it.",
         "zh": "多次尝试后放弃的消息或回复。会一直保留，直到有人处理。",

@@ -17,7 +17,7 @@ WORDS: Catalogue = {
     "turns.filter": {"en": "Filter", "zh": "筛选"},
     "turns.link": {"en": "Message link", "zh": "消息链接"},
     "turns.channel": {"en": "Channel", "zh": "渠道"},
-    "turns.room": {"en": "Room", "zh": "群或会话"},
+    "turns.room": {"en": "Room", "zh": "房间"},
     "turns.person": {"en": "Person's number", "zh": "人员编号"},
     "turns.state": {"en": "What became of it", "zh": "结果"},
     "turns.state.any": {"en": "any", "zh": "不限"},
