@@ -88,6 +88,15 @@ def _joins(event: Event, head: Event, rule: Gathering, gathering: Callable[[Even
     return not own.alone and own.target == rule.target
 
 
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """How the last run of a turn that is to begin again has ended; `excused` of its starts were cut short by an interruption."""
+
+    head: int = 0
+    ending: Ending = "ended"
+    excused: int = 0
+
+
 Respond = Callable[[Running], Awaitable[None]]
 
 
@@ -213,15 +222,17 @@ class Lanes:
                     current[1].cancel()
 
     async def _lane(self, claim: Claim) -> None:
-        ending: Ending = "ended"
-        excused = 0  # starts of the turn at the head that were cut short by an interruption
+        begun = _Begun()
         try:
             while not self._draining.is_set():
                 events = await self._inbox.waiting(claim.lane)
                 if events:
-                    turn = next_turn(events, self._gathering, interrupted=ending == "interrupted")
-                    ending = await self._turn(claim, turn, excused=excused)
-                    excused = 0 if ending == "ended" else excused + (ending == "interrupted")
+                    # An admin may have taken up again what stands before it.
+                    again = begun if events[0].id == begun.head else _Begun()
+                    turn = next_turn(events, self._gathering, interrupted=again.ending == "interrupted")
+                    ending = await self._turn(claim, turn, excused=again.excused)
+                    if ending != "ended":
+                        begun = _Begun(turn[0].id, ending, again.excused + (ending == "interrupted"))
                 elif await self._inbox.release(claim):
                     return
             await self._inbox.release(claim, hand_over=True)

@@ -333,6 +333,33 @@ async def test_interruptions_stay_excused_when_a_later_start_breaks(inbox: Sqlit
     assert [(0, ids[:1]), (0, ids[:2]), (0, ids[:3]), (1, ids[:3]), (0, ids[3:])] == seen
 
 
+async def test_what_is_taken_up_again_is_not_joined_for_an_interruption_behind_it(inbox: SqliteInbox) -> None:
+    """A dead letter that an admin gives back to its lane comes before the turn that was interrupted meanwhile. It is answered
+    as it was, or by the admin's words; the interrupted turn then begins again with what interrupted it, excused."""
+    attempts: list[int] = []
+
+    async def until_taken_up(turn: Running) -> None:
+        attempts.append(turn.attempts)
+        if len(attempts) == 1:
+            assert await inbox.letters.reopen(dead, seen=0, answer=None, now_ms=1)
+            ids.append(await put(inbox, "l"))
+            lanes.arrived(await stored(inbox, ids[-1]))
+
+    dead = await put(inbox, "l")
+    (claim,) = await inbox.claim(1)
+    await inbox.start([dead], turn_id=dead, lane="l", fence=claim.fence)
+    await inbox.finish([dead], Outcome(state="dead", code="gave_up"), lane="l", fence=claim.fence)
+    assert await inbox.release(claim)
+    ids = [await put(inbox, "l")]
+    turns = Turns(inbox, until_taken_up)
+    async with running(inbox, turns, busy="interrupt") as lanes:
+        await settled(inbox, ids[:1])
+        await settled(inbox, [dead, *ids])
+
+    assert [("l", ids[:1]), ("l", [dead]), ("l", ids)] == turns.ran
+    assert [0, 1, 0] == attempts
+
+
 async def test_stop_outweighs_interruption(inbox: SqliteInbox) -> None:
     """Whoever says stop means it, whatever else was said before or after."""
     turn = Running(claim=None, turn_id=1, speaker="a", events=(), attempts=0)  # type: ignore[arg-type]
