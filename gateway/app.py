@@ -229,6 +229,20 @@ async def open_storage(settings: Settings, *, ids: Ids) -> AsyncIterator[Storage
 
 
 @asynccontextmanager
+async def open_admin_reading(settings: Settings) -> AsyncIterator[Database]:
+    """Open the admins' tables to read beside a running gateway. Raises `StoreBusy`, also where there are none yet."""
+    path, timeout_s = sqlite_path(settings.storage), settings.database.timeout_s
+    if path is not None:
+        async with SqliteDatabase(path, write_turn=asyncio.Lock(), timeout_s=timeout_s, read_only=True) as database:
+            yield database
+    else:
+        from gateway.admin.postgres import PostgresDatabase
+
+        async with PostgresDatabase(settings.storage, pool_size=1, timeout_s=timeout_s, read_only=True) as server:
+            yield server
+
+
+@asynccontextmanager
 async def open_reading(settings: Settings) -> AsyncIterator[FullStore]:
     """Open the store to read beside a running gateway: no lock, no migration, no cache."""
     path = sqlite_path(settings.storage)

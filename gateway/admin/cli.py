@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from contextlib import aclosing
 from pathlib import Path
@@ -11,13 +12,15 @@ from pathlib import Path
 import msgspec
 
 from config.channels.console import ConsoleSettings
-from config.loader import Configuration
+from config.loader import Configuration, load
 from config.masking import masked
+from config.problems import InvalidSettings
+from gateway.admin.revisions import Revisions
 from gateway.admin.service import Admin
-from gateway.app import backup, manifest_of, open_reading, open_storage
+from gateway.app import backup, manifest_of, open_admin_reading, open_reading, open_storage
 from gateway.errors import BadRequest, StoreBusy
 from memory.errors import MemoryFault
-from memory.ids import Ids
+from memory.ids import Ids, now_ms
 from memory.replay import Explanation, Replay
 from memory.service import Memory
 from memory.tokens import Tokenizers
@@ -26,7 +29,8 @@ OK, FAILED, INVALID = 0, 1, 2
 
 
 async def show(configuration: Configuration, args: argparse.Namespace) -> int:
-    """Print the settings that apply in a place, each with where it comes from."""
+    """Print the settings that apply in a place, each with where it comes from: the console's newest revision, the file, …"""
+    configuration = await _with_revision(configuration)
     if args.channel not in configuration.settings.channels:
         return _refuse_channel(configuration, args.channel)
     place = (args.channel, args.room, args.thread)
@@ -41,6 +45,19 @@ async def show(configuration: Configuration, args: argparse.Namespace) -> int:
         print(f"{path:{width}}  {json.dumps(value, ensure_ascii=False):24}  {origins[path]}")
     print(f"revision {configuration.revision}")
     return OK
+
+
+async def _with_revision(configuration: Configuration) -> Configuration:
+    """Return file and newest revision, no secret looked at; the file alone, and that said, where they don't go together."""
+    try:
+        async with open_admin_reading(configuration.settings) as database:
+            overlay = await Revisions(database, clock=now_ms).newest()
+        return configuration if overlay is None else load(configuration.file, os.environ, overlay)
+    except StoreBusy:
+        return configuration  # there is no database yet, or none that can be asked: then the file is what is known
+    except InvalidSettings as invalid:
+        print(f"the console's settings are left out: {invalid.problems[0]}", file=sys.stderr)
+        return configuration
 
 
 async def manifest(configuration: Configuration, args: argparse.Namespace) -> int:

@@ -40,9 +40,11 @@ _PARAMETER = re.compile(r":([a-z_]+)")
 class PostgresDatabase:
     """Implements `Database`; `async with` opens and closes it."""
 
-    def __init__(self, dsn: str, *, pool_size: int, timeout_s: float) -> None:
-        """`timeout_s` bounds a transaction, and the wait for a connection."""
+    def __init__(self, dsn: str, *, pool_size: int, timeout_s: float, read_only: bool = False) -> None:
+        """`timeout_s` bounds a transaction, and the wait for a connection. `read_only`: for `reading` alone; nothing is migrated,
+        and no topic heard."""
         self._dsn = dsn
+        self._read_only = read_only
         self._timeout_s = timeout_s
         self._settings: dict[str, Any] = {
             "autocommit": True,
@@ -68,6 +70,9 @@ class PostgresDatabase:
             with _translated():
                 await opened.enter_async_context(self._pool)
                 await self._pool.wait(self._timeout_s)
+                if self._read_only:
+                    self._opened = opened.pop_all()
+                    return self
                 async with lent(self._pool, limit_s=self._timeout_s) as db:
                     await _migrate(db)
                     await self._look(db)

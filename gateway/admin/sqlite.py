@@ -29,10 +29,12 @@ RETRY_AFTER_S = 1.0
 class SqliteDatabase:
     """Implements `Database`; `async with` opens and closes it. No other process writes to the file."""
 
-    def __init__(self, path: Path, *, write_turn: asyncio.Lock, timeout_s: float) -> None:
+    def __init__(self, path: Path, *, write_turn: asyncio.Lock, timeout_s: float, read_only: bool = False) -> None:
         """`write_turn` is held while a transaction writes: whoever else writes to the file from this process takes it, too.
-        `timeout_s` bounds the wait for it, and for the file."""
+        `timeout_s` bounds the wait for it, and for the file. `read_only`: beside the gateway that writes, for `reading` alone;
+        nothing is migrated, and no topic heard."""
         self._path = path
+        self._read_only = read_only
         self._write_turn = write_turn
         self._timeout_s = timeout_s
         self._topics = Topics()
@@ -40,6 +42,11 @@ class SqliteDatabase:
 
     async def __aenter__(self) -> SqliteDatabase:
         async with AsyncExitStack() as opened:
+            if self._read_only:
+                self._reader = await _Side.opened(self._path, timeout_s=self._timeout_s, read_only=True)
+                opened.push_async_callback(self._reader.aclose)
+                self._opened = opened.pop_all()
+                return self
             async with _turn(self._write_turn, self._timeout_s):
                 self._writer = await _Side.opened(self._path, timeout_s=self._timeout_s)
                 opened.push_async_callback(self._writer.aclose)
@@ -89,10 +96,11 @@ class _Side:
         self._db: sqlite3.Connection
 
     @classmethod
-    async def opened(cls, path: Path, *, timeout_s: float) -> _Side:
+    async def opened(cls, path: Path, *, timeout_s: float, read_only: bool = False) -> _Side:
         side = cls(ThreadPoolExecutor(max_workers=1, thread_name_prefix="admin"))
         try:
-            side._db = await side._in_thread(lambda: _connect(path, timeout_s))
+            connect = _connect_to_read if read_only else _connect
+            side._db = await side._in_thread(lambda: connect(path, timeout_s))
         except BaseException:
             side._thread.shutdown()
             raise
@@ -141,6 +149,11 @@ def _connect(path: Path, timeout_s: float) -> sqlite3.Connection:
     db.execute("PRAGMA synchronous = FULL")
     db.execute("PRAGMA secure_delete = ON")  # what is erased leaves no bytes in the pages' free room; builds differ
     return db
+
+
+def _connect_to_read(path: Path, timeout_s: float) -> sqlite3.Connection:
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    return sqlite3.connect(uri, uri=True, timeout=timeout_s, isolation_level=None, check_same_thread=False)
 
 
 def _migrate(db: sqlite3.Connection) -> None:

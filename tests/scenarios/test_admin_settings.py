@@ -84,6 +84,8 @@ async def test_a_room_gets_another_agent_and_a_smaller_window(world: Stage, admi
     await hook.say("after", conversation=ROOM, chat_type="group")
     shown = await admins.local("GET", f"/channels/hook/settings?room={ROOM}")
     elsewhere = await admins.local("GET", "/channels/hook/settings")
+    _, by_command, _ = await command("show", "hook", ROOM, "--json", "--config", world.gateway.config)
+    told = json.loads(by_command)
     values = {one["path"]: (one["value"], one["origin"]) for one in shown["settings"]}
 
     assert took < 5  # two seconds on a machine that does nothing else
@@ -96,6 +98,8 @@ async def test_a_room_gets_another_agent_and_a_smaller_window(world: Stage, admi
     assert [("hook", ROOM, "agent", "default", "second", "fresh")] == [
         (one["channel"], one["room"], one["setting"], one["was"], one["now"], one["becomes"]) for one in done["fresh"]
     ]
+    assert {"value": 3, "origin": "revision 1 (room)"} == told["settings"]["memory.window.turns"]
+    assert done["digest"] == told["revision"] == shown["digest"]
     assert [] == done["touched"] == done["waits"] == done["warnings"]
     assert ["one", "two"] == world.model.models
     assert ("second", "revision 1 (room)") == values["agent"]
@@ -325,3 +329,36 @@ async def test_a_file_that_does_not_go_with_the_revision_is_refused(world: Stage
     assert problem in started["problem"]
     assert problem in ready["warnings"]["settings"]
     assert (3, None) == (mended["number"], mended["problem"])
+
+
+async def test_all_that_a_change_brings_about_is_told(world: Stage, admins: Admins) -> None:
+    """Who shares a group's memory, who answers in all rooms, what waits for a start, what the file says otherwise: in the trial,
+    before anything is done."""
+    for thread in ("T1", "T2"):
+        await world.hook().say("hello", conversation="R", thread=thread, chat_type="group")
+    narrower = await change(admins, edit("channels.hook.rooms.R.scope", "speaker"), dry_run=True)
+    wider = await change(admins, edit("channels.hook.rooms.R.scope", "room"), dry_run=True)
+    other = await change(
+        admins,
+        edit("defaults.agent", "second"),
+        edit("defaults.agent_change", "carry"),
+        edit("embedder.question_s", 1),
+        edit("agents.default.model", "new"),
+        dry_run=True,
+    )
+
+    def fresh(told: dict[str, Any]) -> set[tuple[Any, ...]]:
+        return {
+            (one["channel"], one["room"], one["setting"], one["was"], one["now"], one["becomes"])
+            for one in told["fresh"]
+        }
+
+    assert {("hook", "R", "scope", "conversation", "speaker", "fresh")} == fresh(narrower)
+    assert {("hook", "R", "scope", "conversation", "room", "shared")} == fresh(wider)
+    assert {(channel, None, "agent", "default", "second", "carry") for channel in ("chat", "hook", "other")} == fresh(
+        other
+    )
+    assert ["embedder"] == other["waits"]
+    assert [{"what": "agent", "name": "default", "how": "restarted"}] == other["touched"]
+    assert any("defaults.agent: " in one and "says otherwise; the revision wins" in one for one in other["warnings"])
+    assert 0 == (await admins.local("GET", "/settings"))["newest"]
