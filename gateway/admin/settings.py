@@ -291,17 +291,25 @@ def _sees(acting: Acting, steps: Steps) -> bool:
 
 
 def admitting(acting: Acting) -> Admit:
-    """Return what lets an actor change only what they may. Who holds one channel only also refers to its secrets only: another's
-    would go wherever that channel's go."""
+    """Return what lets an actor change only what they may. Who holds one channel only also refers to its secrets only, as
+    another's would go wherever that channel's go, and to its rooms only, as staff would be told in another's name."""
 
     def admit(touched: Mapping[Steps, tuple[Said, Said]]) -> None:
-        for channel in dict.fromkeys(channels_touched(touched)):
+        channels = list(dict.fromkeys(channels_touched(touched)))
+        for channel in channels:
             acting.require(channel)
-        for _, now in touched.values():
+        for path, (_, now) in touched.items():
             for name in references(now):
                 acting.require(channel_of_secret(name))
+            if path[-2:] == _DESK and isinstance(now, str):
+                acting.require(now.partition("/")[0])
+        if channels:
+            acting.channel = channels[0] if len(channels) == 1 else None  # of no single one
 
     return admit
+
+
+_DESK = ("takeover", "desk")
 
 
 def channel_of_secret(name: str) -> str | None:

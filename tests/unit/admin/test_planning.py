@@ -15,13 +15,14 @@ from config.loader import Configuration, load
 from config.overlay import Overlay
 from config.problems import InvalidSettings
 from config.vault_key import keys_of
-from gateway.admin.acts.settings import Edit
+from gateway.admin.acts.settings import CHANGE, Edit
 from gateway.admin.database import Database, Transaction
 from gateway.admin.loading import Layers, Loader
-from gateway.admin.operations import Disagrees, Invalid
+from gateway.admin.operations import Acting, Disagrees, Invalid, Refused
 from gateway.admin.planning import Plan, Planner, channels_touched
 from gateway.admin.revisions import Revisions
-from gateway.admin.rights import local
+from gateway.admin.rights import Actor, Grant, local
+from gateway.admin.settings import admitting
 from gateway.admin.vault import Vault
 from gateway.live import replaced
 from tests.contracts.admin_database import URLS, open_admin_database
@@ -209,6 +210,42 @@ def test_whose_a_setting_is() -> None:
 
     assert ["a", "a"] == list(channels_touched(own))
     assert [None] * 5 == list(channels_touched([*others, ("memory", "window")]))
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        set_("channels.hook.takeover.desk", "chat/staff"),
+        set_("channels.hook.rooms.R", {"threads": {"7": {"takeover": {"desk": "chat/员工"}}}}),
+    ],
+    ids=["setting", "section"],
+)
+async def test_staff_are_told_in_one_s_own_channel_s_rooms(house: House, edit: Edit) -> None:
+    """Who configures one channel lets the gateway speak in no room of another: the staff's room is there for who configures
+    both."""
+    house.file.write_text(f"{FILE}  chat: {{kind: telegram, token: '12:abc'}}\n", "utf-8")
+
+    def acting(*channels: str) -> Acting:
+        grants = tuple(Grant(role="admin", channel=channel) for channel in channels)
+        return Acting(actor=Actor(id="user:1", name="Ada", grants=grants, door="api"), operation=CHANGE)
+
+    with pytest.raises(Refused, match="'chat'"):
+        await house.planner.edited([edit], expected=None, admit=admitting(acting("hook")))
+    plan = await house.planner.edited([edit], expected=None, admit=admitting(acting("hook", "chat")))
+
+    assert {("channels", "hook")} == {path[:2] for path in plan.touched}
+
+
+async def test_a_change_of_several_channels_is_of_no_single_one(house: House) -> None:
+    """The audit log of one channel tells nothing of what else was changed with it."""
+    acting = Acting(actor=local(), operation=CHANGE)
+    edits = [set_("channels.web.busy", "queue"), set_("agents.default.system", "…")]
+
+    await house.planner.edited(edits, expected=None, admit=admitting(acting))
+    both = acting.channel
+    await house.planner.edited(edits[:1], expected=None, admit=admitting(acting))
+
+    assert (None, "web") == (both, acting.channel)
 
 
 async def test_the_start_takes_the_newest_that_goes(house: House, caplog: pytest.LogCaptureFixture) -> None:
