@@ -1,30 +1,23 @@
-"""Answers what was spent and who is near a quota, each within what the asker may see.
+"""Answers what was spent, within what the asker may see.
 
-Who sees some channels only is told of these; what persons and agents used up everywhere, who sees all. Persons are numbers; whose
-they are is told to who may know people.
+Who sees some channels only is told of these. Persons are numbers; whose they are is told to who may know people.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import date, timedelta
 
-from config.channels.base import QuotaLimits
-from config.effective import places
 from config.loader import Configuration
 from gateway.admin.acts.usage import (
     EXPORT,
-    QUOTAS,
     SERIES,
     SUMMARY,
     TURN,
     CountedLine,
     ExportAsked,
-    QuotaLine,
-    QuotasAsked,
-    QuotasTold,
     SeriesAsked,
     SeriesLine,
     SeriesTold,
@@ -36,11 +29,10 @@ from gateway.admin.acts.usage import (
 )
 from gateway.admin.operations import Acting, FieldProblem, Handlers, Invalid, Missing, Stream
 from gateway.admin.seen import cursor, mark
-from gateway.usage.entries import MICRO, NOBODY
-from gateway.usage.quotas import Limit, limits_of
+from gateway.usage.entries import MICRO, NOBODY, money_text
 from gateway.usage.reports import DIMENSIONS, By, Spent, UsageReports, Wanted
-from gateway.usage.rows import SUMS, Amounts, Subject
-from gateway.usage.windows import ends, starts, zone
+from gateway.usage.rows import SUMS
+from gateway.usage.windows import starts, zone
 from memory.people import Persons
 
 MOST_DAYS = 400
@@ -70,7 +62,6 @@ class UsageActs:
             SERIES: self.series,
             EXPORT: self.export,
             TURN: self.turn,
-            QUOTAS: self.quotas,
         }
 
     async def summary(self, acting: Acting, asked: SpentAsked) -> SpentTold:
@@ -146,63 +137,6 @@ class UsageActs:
         )
         return TurnTold(currency=self._currency, lines=lines, money=money_text(sum(priced)) if priced else None)
 
-    async def quotas(self, acting: Acting, asked: QuotasAsked) -> QuotasTold:
-        """Return who is near or over, the nearest first."""
-        now = self._clock()
-        lines = []
-        async for limit, used, soft in self._near(acting, asked, now):
-            share = used / limit.most
-            if share >= (soft if asked.least is None else asked.least):
-                lines.append(self._quota(limit, used, share, now))
-        lines.sort(key=lambda line: (-line.share, line.kind, line.name))
-        return QuotasTold(currency=self._currency, lines=tuple(lines[: asked.limit]))
-
-    async def _near(self, acting: Acting, asked: QuotasAsked, now: int) -> AsyncIterator[tuple[Limit, int, float]]:
-        at = starts(now, zone(self._configuration().settings.usage.time_zone))
-        seen = acting.channels()
-        if asked.channel is not None:
-            acting.require(asked.channel)
-            seen = frozenset({asked.channel})
-        for subject, limits, soft in limited(self._configuration(), seen):
-            for limit in limits_of(subject, limits):
-                share = soft if asked.least is None else asked.least
-                found = await self._reports.above(
-                    subject.kind,
-                    subject.channel,
-                    measure=limit.measure,
-                    span=limit.span,
-                    at=at,
-                    least=max(1, int(limit.most * share)),
-                    limit=asked.limit,
-                )
-                for who, used in found:
-                    own = self._own(limit, who) if subject.name in ("", who.name) else None
-                    if own is not None:
-                        yield own, _used(used, own), soft
-
-    def _own(self, limit: Limit, who: Subject) -> Limit | None:
-        """Return the limit as it is for this one; None: there is none. Rooms differ, and were found by the lowest of all."""
-        if who.kind != "room":
-            return limit._replace(subject=who)
-        quota = self._configuration().effective(who.channel, who.name).quota.room
-        return next((one for one in limits_of(who, quota) if one[1:3] == limit[1:3]), None)
-
-    def _quota(self, limit: Limit, used: int, share: float, now: int) -> QuotaLine:
-        money = limit.measure == "money"
-        over = ends(limit.span, now, zone(self._configuration().settings.usage.time_zone))
-        return QuotaLine(
-            kind=limit.subject.kind,
-            channel=limit.subject.channel or None,
-            name=limit.subject.name,
-            measure=limit.measure,
-            span=limit.span,
-            used=money_text(used) if money else str(used),
-            most=money_text(limit.most) if money else str(limit.most),
-            share=round(share, 4),
-            over=used >= limit.most,
-            ends=over.isoformat(),
-        )
-
     async def _line(self, one: Spent, by: By, *, named: bool) -> SpentLine:
         key, channel = _named(one, by)
         name = None
@@ -240,43 +174,6 @@ class UsageActs:
         return self._configuration().settings.prices.currency
 
 
-def limited(configuration: Configuration, seen: frozenset[str] | None) -> Iterator[tuple[Subject, QuotaLimits, float]]:
-    """Yield what has a quota: the subject (name "": whoever there is of that kind), its limits and the soft share. `seen`: the
-    channels asked about; None: all, and with them agents and persons, which are nobody's alone. Pure."""
-    settings = configuration.settings
-    found = [
-        (place[0], configuration.effective(*place).quota)
-        for place in places(settings)
-        if seen is None or place[0] in seen
-    ]
-    for name in dict.fromkeys(name for name, _ in found):
-        quota = configuration.effective(name).quota
-        yield Subject("channel", "", name), quota.channel, quota.soft
-        rooms = [one.room for channel, one in found if channel == name]
-        yield Subject("room", name, ""), least(rooms), quota.soft
-    if seen is None:
-        soft = settings.defaults.quota.soft
-        yield Subject("person", "", ""), least([quota.person for _, quota in found]), soft
-        for name, agent in settings.agents.items():
-            yield Subject("agent", "", name), agent.quota, soft
-
-
-def least(limits: Sequence[QuotaLimits]) -> QuotaLimits:
-    """Return the lowest figure that any of these sets, each on its own. Pure."""
-    lowest: dict[str, dict[str, float]] = {}
-    for one in limits:
-        for measure, spans in one.model_dump(exclude_none=True).items():
-            for span, most in spans.items():
-                into = lowest.setdefault(measure, {})
-                into[span] = min(most, into.get(span, most))
-    return QuotaLimits.model_validate(lowest)
-
-
-def money_text(millionths: int) -> str:
-    """Return an amount as text: 650 gives 0.000650. Pure."""
-    return f"{millionths // MICRO}.{millionths % MICRO:06}"
-
-
 def _line(key: str, channel: str | None, name: str | None, one: Spent) -> SpentLine:
     priced = one.calls > one.unpriced
     return SpentLine(
@@ -306,10 +203,6 @@ def _measure(one: Spent, measure: str) -> int:
     if measure == "money":
         return one.money
     return one.messages if measure == "messages" else one.prompt + one.completion
-
-
-def _used(used: Amounts, limit: Limit) -> int:
-    return int(getattr(used, limit.measure))
 
 
 def _days(wanted: Wanted) -> list[str]:

@@ -25,6 +25,7 @@ from gateway.admin.people import Eraser
 from gateway.admin.persons_known import PersonsKnown
 from gateway.admin.planning import Planner
 from gateway.admin.privacy import PrivacyActs
+from gateway.admin.quotas import QuotaActs
 from gateway.admin.replaying import ReplayActs
 from gateway.admin.service import Admin
 from gateway.admin.settings import SettingsActs
@@ -86,7 +87,7 @@ def service(parts: Parts) -> Service:
         *seeing_acts(parts),
         parts.takeovers.handlers(),
         *people_acts(parts),
-        usage_acts(parts),
+        *usage_acts(parts),
     )
     return Service(*bound, audit=parts.entrance.audit)
 
@@ -111,14 +112,14 @@ def seeing_acts(parts: Parts) -> tuple[Handlers, ...]:
     return tuple(one.handlers() for one in acts)
 
 
-def usage_acts(parts: Parts) -> Handlers:
-    """Return what is told of what was spent."""
-    return UsageActs(
-        reports=UsageReports(parts.database),
-        configuration=parts.configuration,
-        persons=parts.store.persons,
-        clock=parts.clock,
-    ).handlers()
+def usage_acts(parts: Parts) -> tuple[Handlers, ...]:
+    """Return what is told of what was spent, and of quotas."""
+    reports = UsageReports(parts.database)
+    usage = UsageActs(
+        reports=reports, configuration=parts.configuration, persons=parts.store.persons, clock=parts.clock
+    )
+    quotas = QuotaActs(reports=reports, configuration=parts.configuration, clock=parts.clock)
+    return usage.handlers(), quotas.handlers()
 
 
 def settings_acts(parts: Parts) -> tuple[Handlers, ...]:

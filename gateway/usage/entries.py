@@ -132,3 +132,8 @@ def cost(tokens: Tokens, prices: PriceSettings, *, model: str) -> int | None:
         + tokens.completion * Decimal(str(price.output))
     )
     return int(exact.to_integral_value(ROUND_HALF_EVEN))
+
+
+def money_text(millionths: int) -> str:
+    """Return an amount as text: 650 gives 0.000650. Pure."""
+    return f"{millionths // MICRO}.{millionths % MICRO:06}"

@@ -14,9 +14,10 @@ import pytest
 from config.loader import Configuration, load
 from gateway.admin.acts import usage as acts
 from gateway.admin.operations import Acting, AuditOutcome, Invalid, Missing, Refused, Service, Stream
+from gateway.admin.quotas import QuotaActs
 from gateway.admin.rights import Actor, Grant, Role
-from gateway.admin.usage import UsageActs, money_text
-from gateway.usage.entries import Entry
+from gateway.admin.usage import UsageActs
+from gateway.usage.entries import Entry, money_text
 from gateway.usage.reports import UsageReports
 from gateway.usage.rows import UsageRows
 from memory.base import Identity
@@ -58,7 +59,8 @@ class House:
         made = UsageActs(
             reports=reports, configuration=lambda: configuration, persons=store.persons, clock=lambda: NOON
         )
-        self.service = Service(made.handlers(), audit=self.audit)
+        quotas = QuotaActs(reports=reports, configuration=lambda: configuration, clock=lambda: NOON)
+        self.service = Service(made.handlers(), quotas.handlers(), audit=self.audit)
 
     async def ask(self, operation: Any, actor: Actor | None = None, **fields: Any) -> Any:
         request = operation.request(**fields)

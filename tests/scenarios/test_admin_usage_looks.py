@@ -13,6 +13,7 @@ from playwright.async_api import Browser, expect
 
 from config.loader import load
 from config.settings import PriceSettings
+from gateway.admin.quotas import QuotaActs
 from gateway.admin.usage import UsageActs
 from gateway.usage.entries import Cause, Entry, Tokens, call, message
 from gateway.usage.reports import UsageReports
@@ -90,7 +91,8 @@ async def url(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
             persons=store.persons,
             clock=lambda: NOW_MS,
         )
-        async with console(acts.handlers()) as url:
+        quotas = QuotaActs(reports=UsageReports(database), configuration=lambda: configuration, clock=lambda: NOW_MS)
+        async with console(acts.handlers(), quotas.handlers()) as url:
             yield url
 
 

@@ -1,5 +1,5 @@
 """What can be asked of what was spent, as data: by whom, over time, in one turn, as a file, and who is near a quota. Answered in
-`gateway/admin/usage.py`."""
+`gateway/admin/usage.py` and `quotas.py`."""
 
 from __future__ import annotations
 
