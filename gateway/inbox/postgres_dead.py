@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from gateway.inbox.base import Event, Redirect
+from gateway.inbox.base import Chunk, Event, Redirect
 from gateway.inbox.dead import RETRIED, ByHand, Letter, Wanted
 from gateway.inbox.postgres_events import Connection
 from gateway.inbox.postgres_moves import due_again
@@ -43,7 +43,7 @@ _REPLIED = """UPDATE inbox_events SET state = 'replied', outcome = CASE state WH
 _PAST = "UPDATE outbox_chunks SET part = %s, dealt_ms = coalesce(dealt_ms, %s) WHERE turn_id = %s AND id = %s"
 _AGAIN = """INSERT INTO outbox_chunks
   (turn_id, channel, queue, address, part, parts, text, state, attempts, put_ms, due_ms, shown)
-  SELECT turn_id, channel, %s, %b, %s, parts, text, 'waiting', 0, %s, %s, shown FROM outbox_chunks
+  SELECT turn_id, channel, %s, %b, %s, parts, text, 'waiting', 0, %s, %s, %s FROM outbox_chunks
   WHERE turn_id = %s AND id = %s"""
 
 
@@ -140,25 +140,28 @@ async def _send_again(db: Connection, turn_id: int, *, seen: int, redirect: Redi
     found = await _locked(db, turn_id)
     if found is None or found.seen != seen or not found.undelivered():
         return False
-    targets = {chunk.address: redirect(chunk.address) for chunk in found.undelivered()}
-    ways = {
-        chunk.id: (chunk.queue, chunk.address) if target is None else (storable(target.queue), target.address)
-        for chunk in found.undelivered()
-        for target in (targets[chunk.address],)
-    }
-    queues = sorted({queue for queue, _ in ways.values()})
+    ways = {chunk.id: _way(chunk, redirect) for chunk in found.undelivered()}
+    queues = sorted({queue for queue, _, _ in ways.values()})
     await db.execute(_LOCK_QUEUES, (now_ms, queues))
     if not await _still(db, found):
         await due_again(db, queues)
         return False
     for chunk, part in found.past(found.undelivered()):
-        queue, address = ways[chunk.id]
+        queue, address, shown = ways[chunk.id]
         await db.execute(_PAST, (part, now_ms, turn_id, chunk.id))
         # A new chunk, with an id of its own: an older one ahead of what is just being sent would confuse the queue.
-        await db.execute(_AGAIN, (queue, address, chunk.index, now_ms, now_ms, turn_id, chunk.id))
+        await db.execute(_AGAIN, (queue, address, chunk.index, now_ms, now_ms, shown, turn_id, chunk.id))
     await db.execute(_REPLIED, ([event.id for event in found.concerned()],))
     await due_again(db, queues)
     return True
+
+
+def _way(chunk: Chunk, redirect: Redirect) -> tuple[str, bytes, str | None]:
+    """Return the chunk's queue and address now, and the message that it replaces: none in another room than that one's."""
+    target = redirect(chunk.address)
+    if target is None:
+        return chunk.queue, chunk.address, chunk.shown
+    return storable(target.queue), target.address, None
 
 
 async def _set_aside(db: Connection, turn_id: int, *, seen: int, now_ms: int) -> bool:

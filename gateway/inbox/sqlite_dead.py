@@ -29,7 +29,7 @@ _REPLIED = """UPDATE inbox_events SET state = 'replied', outcome = CASE state WH
 _PAST = "UPDATE outbox_chunks SET part = ?, dealt_ms = coalesce(dealt_ms, ?) WHERE id = ?"
 _AGAIN = """INSERT INTO outbox_chunks
   (turn_id, channel, queue, address, part, parts, text, state, attempts, put_ms, due_ms, shown)
-  SELECT turn_id, channel, ?, ?, ?, parts, text, 'waiting', 0, ?, ?, shown FROM outbox_chunks WHERE id = ?"""
+  SELECT turn_id, channel, ?, ?, ?, parts, text, 'waiting', 0, ?, ?, ? FROM outbox_chunks WHERE id = ?"""
 
 
 class SqliteLetters:
@@ -113,9 +113,10 @@ def _send_again(db: sqlite3.Connection, turn_id: int, *, seen: int, redirect: Re
     for chunk, part in found.past(found.undelivered()):
         target = redirect(chunk.address)
         queue, address = (chunk.queue, chunk.address) if target is None else (storable(target.queue), target.address)
+        shown = chunk.shown if target is None else None  # the old room's message
         db.execute(_PAST, (part, now_ms, chunk.id))
         # A new chunk, with an id of its own: an older one ahead of what is just being sent would confuse the queue.
-        db.execute(_AGAIN, (queue, address, chunk.index, now_ms, now_ms, chunk.id))
+        db.execute(_AGAIN, (queue, address, chunk.index, now_ms, now_ms, shown, chunk.id))
         db.execute("INSERT INTO outbox_queues (queue, due_ms) VALUES (?, ?) ON CONFLICT DO NOTHING", (queue, now_ms))
     db.executemany(_REPLIED, [(event.id,) for event in found.concerned()])
     return True

@@ -211,6 +211,22 @@ class LetterContract:
         assert ("answered", Outcome(state="answered")) == await state(queues, event)
         assert [] == told(await queues.letters.listed(Wanted()))
 
+    async def test_what_goes_into_a_standing_message_does_so_in_its_room_alone(self, queues: Post) -> None:
+        """A message's id of the old room may be anybody's in the new one."""
+        for moved, shown in ((None, "m1"), (Target(queue="new room", address=b"new"), None)):
+            event = await accept(queues)
+            claim = await claim_one(queues)
+            await reply(queues, claim, [event], chunks=("one", "two"), shown="m1")
+            await queues.release(claim)
+            await queues.dead(await sending(queues), error="gone", now_ms=NOW_MS)
+
+            assert await queues.letters.send_again(event.id, seen=0, redirect=lambda _, to=moved: to, now_ms=LATE)
+
+            for wanted in (shown, None):
+                chunk = await sending(queues)
+                assert wanted == chunk.shown
+                await queues.sent(chunk, message_id="m", now_ms=LATE)
+
     async def test_what_cannot_be_done_changes_nothing(self, queues: Post) -> None:
         """An answered turn is not answered again, a turn without chunks has none to send, a waiting one is no letter."""
         dead, *_ = await gave_up(queues)
