@@ -1,0 +1,434 @@
+"""Take-overs over real queues and a real store: who may do what when, what is refused and why, and what goes on by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from adapters.base import Adapter, Capabilities, MessageEvent, Sender
+from config.loader import Configuration, load
+from gateway.admin.database import Database
+from gateway.admin.operations import Disagrees, Invalid, Missing
+from gateway.admin.sqlite import SqliteDatabase
+from gateway.admin.takeovers import Place, TakeoverRows
+from gateway.desk import YOUNG_MS, Desk
+from gateway.errors import StoreBusy
+from gateway.human_lane import HumanLane
+from gateway.human_notices import told
+from gateway.humans import MOST_CHARS, SUMMARY_CHARS, Humans, Operator
+from gateway.inbox.base import NewEvent
+from gateway.inbox.sqlite import SqliteInbox
+from gateway.mailbox import Mailbox
+from gateway.routing import Route, decode, encode, route
+from gateway.taking_over import Wish, deadline_ms, settings_of
+from memory.ids import Ids, now_ms
+from memory.names import Names
+from memory.stores.sqlite import SqliteStore
+
+ANN, BOB = Operator("user:1", "Ann 安"), Operator("user:2", "Bob")
+SETTINGS = """
+agents: {default: {kind: demo}}
+channels:
+  page: {kind: console}
+  hook: {kind: webhook, secrets: ["whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="]}
+  chat:
+    kind: telegram
+    token: "1:a"
+    takeover: {desk: "chat/staff", desk_shows: SHOWS, wait_s: 100, timeout_s: 200}
+    rooms: {staff: {language: zh, allow: {people: [op, second]}}}
+"""
+
+
+class Said:
+    """A channel that sends nothing: what is due stands in the outbox."""
+
+    def __init__(self, **can: bool) -> None:
+        self.capabilities = Capabilities(**can)
+
+    def chunks(self, text: str) -> list[str]:
+        return [text]
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = now_ms()
+
+    def __call__(self) -> int:
+        return self.now
+
+
+class World:
+    """One gateway's take-overs."""
+
+    def __init__(
+        self, configuration: Configuration, store: SqliteStore, queues: SqliteInbox, database: Database
+    ) -> None:
+        self.database = database
+        self.configuration = configuration
+        self.queues, self.rows = queues, TakeoverRows(database)
+        self.ids, self.clock = Ids(1), Clock()
+        self.halted: list[Place] = []
+        self.counts: list[Mapping[tuple[str, str], int]] = []
+        self.adapters: dict[str, Any] = {
+            "chat": Said(threads=True), "page": Said(collected=True, fetches=True), "hook": Said(collected=True)
+        }  # fmt: skip
+        self.names = Names(store, clock=self.clock)
+        self.desk = Desk(
+            rows=self.rows,
+            outbox=queues,
+            ids=self.ids,
+            configuration=lambda: self.configuration,
+            made=self.made,
+            clock=self.clock,
+        )
+        self.mailbox = Mailbox(rows=self.rows, outbox=queues)
+        self.humans = self.another()
+
+    def another(self, rows: TakeoverRows | None = None) -> Humans:
+        lane = HumanLane(
+            inbox=self.queues, names=self.names, ids=self.ids, configuration=lambda: self.configuration, rows=self.rows,
+            made=self.made, clock=self.clock,
+        )  # fmt: skip
+        return Humans(
+            rows=rows or self.rows, desk=self.desk, lane=lane, inbox=self.queues, ids=self.ids,
+            configuration=lambda: self.configuration, reaches=lambda name: name != "hook", halt=self.halted.extend,
+            paused=self.counts.append, clock=self.clock, retry_s=0.01,
+        )  # fmt: skip
+
+    def made(self, name: str) -> Adapter | None:
+        return self.adapters.get(name)
+
+    def route(self, text: str = "where is 5512? 订单", *, channel: str = "chat", **changes: object) -> Route:
+        event = MessageEvent(
+            channel=channel, room="r1", chat_type="private", sender=Sender(user="zoe", tenant="t", account="zoe", name="Zoe*"),
+            dedupe_ids=(f"d{self.ids.next()}",), message_id="m1", text=text, language="en",
+        )  # fmt: skip
+        return route(msgspec.structs.replace(event, **changes), configuration=self.configuration, chosen_agent=None)
+
+    async def turn(self, routed: Route | None = None) -> int:
+        """Let somebody say something; return its turn."""
+        routed = routed or self.route()
+        new = NewEvent(
+            id=self.ids.next(), channel=routed.event.channel, kind="message", speaker="zoe", body=encode(routed), token="t",
+            fingerprint=None, now_ms=self.clock(),
+        )  # fmt: skip
+        await self.queues.accept(new, lane="lane", dedupe_ids=routed.event.dedupe_ids)
+        return new.id
+
+    async def posts(self) -> list[str]:
+        """What is on its way to the staff's room; it arrives."""
+        found = []
+        while due := await self.queues.due(now_ms=self.clock() + 1, limit=1):
+            await self.queues.sent(due[0], message_id=f"p{len(found)} {due[0].turn_id}", now_ms=self.clock())
+            found.append(due[0].text)
+        return found
+
+    async def acts(self) -> list[str]:
+        """What goes to the person through the lane, oldest first."""
+        lane = str((await self.names.find(self.route().memory_scope(), agent_change="fresh")).root)
+        return [
+            f"{r.human.act} {r.event.text}".strip()
+            for e in await self.queues.waiting(lane)
+            if (r := decode(e.body)).human
+        ]  # type: ignore[union-attr]
+
+    async def first_post(self) -> str:
+        """The platform's id of the first post about the live take-over."""
+        posts = await self.rows.posts((await self.rows.live())[0].id)
+        return min(await self.queues.posted([post.turn_id for post in posts]))[1]
+
+    async def desk_says(self, text: str, *, by: str = "op", thread: str | None = None) -> None:
+        post = thread or await self.first_post()
+        event = self.route(text).event
+        message = msgspec.structs.replace(
+            event, room="staff", chat_type="group", thread=post, sender=Sender(user=by, tenant="t", account=by, name=by)
+        )
+        assert isinstance(message, MessageEvent)
+        if not await self.humans.at_desk(message):
+            raise LookupError(text)
+        turn_id = await self.turn()
+        event_row = await self.queues.event(turn_id)
+        assert event_row is not None
+        await self.humans.desk_said(event_row, message)
+
+
+@pytest.fixture(params=["words"])
+async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
+    (tmp_path / "clew.yaml").write_text(SETTINGS.replace("SHOWS", request.param), "utf-8")
+    path, turn = tmp_path / "clew.db", asyncio.Lock()
+    async with AsyncExitStack() as opened:
+        store = await opened.enter_async_context(SqliteStore(path, ids=Ids(2), write_turn=turn, timeout_s=5))
+        queues = await opened.enter_async_context(
+            SqliteInbox(path, write_turn=turn, timeout_s=5, lease_s=15, poll_s=0.05, accept_max=100)
+        )
+        database = await opened.enter_async_context(SqliteDatabase(path, write_turn=turn, timeout_s=5))
+        yield World(load(tmp_path / "clew.yaml", {}), store, queues, database)
+
+
+class TestOperators:
+    """What an operator does."""
+
+    async def test_who_has_it_is_told_to_who_comes_later(self, world: World) -> None:
+        """And may take it from them; taking what one has changes nothing. The turns that run there are cut short."""
+        turn = await world.turn()
+        mine = await world.humans.begin(turn, ANN, over=False)
+
+        assert mine.id == (await world.humans.begin(turn, ANN, over=False)).id
+        with pytest.raises(Disagrees, match="Ann 安 has this conversation"):
+            await world.humans.begin(turn, BOB, over=False)
+        his = await world.humans.begin(turn, BOB, over=True)
+        with pytest.raises(Disagrees, match="Bob has this conversation"):
+            await world.humans.say(his, ANN, "hello", key="1")
+        assert (mine.id, "Bob") == (his.id, his.operator_name)
+        assert [Place("chat", "r1", "zoe")] * 2 == world.halted
+        assert ["begun", "begun"] == await world.acts()
+
+    async def test_words_are_sent_once_and_in_order(self, world: World) -> None:
+        mine = await world.humans.begin(await world.turn(), ANN, over=False)
+
+        turns = [await world.humans.say(mine, ANN, text, key=key) for text, key in (("a", "1"), ("b", "2"), ("a", "1"))]
+
+        assert turns[0] == turns[2] != turns[1]
+        assert ["begun", "said a", "said b"] == await world.acts()
+
+    async def test_what_can_not_be_is_refused(self, world: World) -> None:
+        """With what would be: no words or too many, what nobody has, what has ended, what is not there."""
+        turn = await world.turn()
+        asked = await world.humans.ask_for(turn, "look 看")
+        with pytest.raises(Disagrees, match="take it over first"):
+            await world.humans.say(asked, ANN, "x", key="1")
+        mine = await world.humans.take(asked, ANN, over=False)
+        for text in ("", " \n", "x" * (MOST_CHARS + 1)):
+            with pytest.raises(Invalid, match="characters"):
+                await world.humans.say(mine, ANN, text, key="1")
+        with pytest.raises(Invalid, match="summary"):
+            await world.humans.hand_back(mine, ANN, "x" * (SUMMARY_CHARS + 1))
+        with pytest.raises(Disagrees, match="faster"):
+            await world.humans.take(asked, BOB, over=True)
+        ended = await world.humans.hand_back(mine, ANN, " done 完 ")
+        for act in (
+            world.humans.take(ended, BOB, over=True), world.humans.say(ended, ANN, "x", key="2"),
+            world.humans.hand_back(ended, ANN, None), world.humans.hand_back(mine, ANN, None),
+        ):  # fmt: skip
+            with pytest.raises(Disagrees):
+                await act
+        for missing in (world.humans.find(5), world.humans.begin(5, ANN, over=False)):
+            with pytest.raises(Missing):
+                await missing
+        assert ("done 完", "look 看") == (ended.summary, ended.note)
+
+    async def test_a_request_can_be_dismissed_by_anybody(self, world: World) -> None:
+        asked = await world.humans.ask_for(await world.turn(), None)
+
+        ended = await world.humans.hand_back(asked, BOB, None)
+
+        assert ("dismissed", "operator") == (ended.how, ended.asked_by)
+        assert [asked.id] == [row.id for row in await world.rows.page(channels=None, live=False, before=None, limit=9)]
+
+    async def test_where_nobody_can_be_reached_nothing_is_begun(self, world: World) -> None:
+        """On a channel that only answers; on one that is no more."""
+        with pytest.raises(Disagrees, match="and nothing else"):
+            await world.humans.begin(await world.turn(world.route(channel="hook")), ANN, over=False)
+        mine = await world.humans.begin(await world.turn(), ANN, over=False)
+        settings = world.configuration.settings.model_copy(update={"channels": {}})
+        world.configuration = dataclasses.replace(world.configuration, settings=settings)
+        with pytest.raises(Disagrees, match="can't be written to any more"):
+            await world.humans.say(mine, ANN, "x", key="1")
+
+
+class TestFollowing:
+    """What goes on by itself."""
+
+    async def test_each_ends_in_its_time_and_is_told_once(self, world: World) -> None:
+        """By whichever instance looks first; what the operator does begins the time anew."""
+        asked = await world.humans.ask_for(await world.turn(), None)
+        mine = await world.humans.begin(
+            await world.turn(world.route(room="r2", sender=Sender(user="bo", tenant="t", account="bo"))),
+            ANN,
+            over=False,
+        )
+        room = settings_of(asked, world.configuration).takeover
+        first_s = await world.humans.look()
+        world.clock.now = deadline_ms(asked, room)
+        await world.humans.say(mine, ANN, "still here", key="1")
+        await asyncio.gather(world.humans.look(), world.another().look())
+        over = await world.rows.get(asked.id)
+        world.clock.now += 150_000
+        await world.humans.look()
+        still = await world.rows.get(mine.id)
+        world.clock.now += 50_001
+        await world.humans.look()
+        gone = await world.rows.get(mine.id)
+
+        assert 60 == first_s
+        assert over is not None
+        assert still is not None
+        assert gone is not None
+        assert ("not_taken", "active", "timed_out") == (over.how, still.state, gone.how)
+        assert ["ended"] == await world.acts()
+        assert {("chat", "waiting"): 1, ("chat", "taken"): 1} == world.counts[0]
+        assert [] == await world.rows.owing()
+
+    async def test_what_a_crash_cut_off_is_told_by_the_next(self, world: World) -> None:
+        """The row was changed, and then nothing."""
+        turn = await world.turn()
+        asked = await world.humans.ask_for(turn, None)
+        await world.posts()
+        assert await world.rows.take(asked, operator="user:1", name="Ann", now_ms=world.clock())
+
+        for _ in range(2):
+            await world.another().look()
+
+        assert ["begun"] == await world.acts()
+        assert ["Ann 已接手 **Zoe (chat)**。"] == await world.posts()
+
+    async def test_while_the_database_is_away_the_last_look_counts(self, world: World) -> None:
+        """People are answered, and who has a human keeps them."""
+        mine = await world.humans.begin(await world.turn(), ANN, over=False)
+
+        class Away(TakeoverRows):
+            async def at(self, places: object) -> None:
+                raise StoreBusy("away", retry_after_s=1)
+
+        humans = world.another(Away(world.database))
+        await humans.look()
+
+        found = await humans.at(world.route())
+        assert found is not None
+        assert mine.id == found.id
+        assert await humans.at(world.route(room="r2")) is None
+
+    async def test_it_follows_until_it_is_ended(self, world: World) -> None:
+        """Another instance's act is heard without being asked for."""
+        following = asyncio.create_task(world.humans.follow())
+        try:
+            await world.another().begin(await world.turn(), ANN, over=False)
+            async with asyncio.timeout(5):
+                while Place("chat", "r1", "zoe") not in world.halted[1:]:
+                    await asyncio.sleep(0.01)  # nothing outside of it hears
+        finally:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+
+
+class TestDesk:
+    """The staff's room."""
+
+    async def test_the_first_who_answers_has_it_and_is_heard_outside(self, world: World) -> None:
+        """Others are not, and are told so once; they can take it. What is said behind the end goes nowhere."""
+        await world.humans.ask(
+            world.route(), Wish(by="person", note="late"), turn_id=await world.turn(), person_id=None, said="hi"
+        )
+        (post,) = await world.posts()
+        await world.desk_says("Hello")
+        for _ in range(2):
+            await world.desk_says("she is angry", by="second")
+        await world.desk_says("!take", by="second")
+        await world.desk_says("／接手 ", by="op")
+        await world.desk_says("bye", by="op")
+        root = await world.first_post()
+        await world.desk_says("!back all 好", by="op")
+        await world.desk_says("too late", by="op", thread=root)
+        posts = await world.posts()
+
+        assert "**Zoe (chat)** 请求人工（发送了 /human）。\n\n> late\n\n> hi" in post
+        assert ["begun", "said Hello", "begun", "begun", "said bye", "ended"] == await world.acts()
+        assert 1 == posts.count(told("desk_other_has_it", "zh", name="op"))
+        assert posts[-1] == told("desk_over", "zh")
+
+    async def test_others_are_not_staff(self, world: World) -> None:
+        """Who is not on the room's list, a program, what answers nothing, and other rooms: messages like any other."""
+        await world.humans.ask(world.route(), Wish(by="person"), turn_id=await world.turn(), person_id=None)
+        await world.posts()
+        with pytest.raises(LookupError):
+            await world.desk_says("hi", by="guest")
+        with pytest.raises(LookupError):
+            await world.desk_says("hi", thread="another message")
+        event = world.route().event
+        assert isinstance(event, MessageEvent)
+        bot = Sender(user="op", tenant="t", account="op", is_bot=True)
+        for other in (
+            event,
+            msgspec.structs.replace(event, room="staff"),
+            msgspec.structs.replace(event, room="staff", sender=bot),
+        ):
+            assert not await world.humans.at_desk(other)
+
+    async def test_an_answer_waits_for_the_receipt_of_what_it_answers(self, world: World) -> None:
+        """People may be faster than our record of what the platform has; not for ever."""
+        await world.humans.ask(world.route(), Wish(by="person"), turn_id=await world.turn(), person_id=None)
+        (due,) = await world.queues.due(now_ms=world.clock() + 1, limit=1)
+        event = world.route("Hi").event
+        assert isinstance(event, MessageEvent)
+        answer = msgspec.structs.replace(
+            event, room="staff", thread="p1", sender=Sender(user="op", tenant="t", account="op")
+        )
+        asking = asyncio.create_task(world.humans.at_desk(answer))
+        await asyncio.sleep(0)
+        await world.queues.sent(due, message_id="p1", now_ms=world.clock())
+
+        assert await asking
+        world.clock.now += YOUNG_MS + 1
+        assert not await world.humans.at_desk(msgspec.structs.replace(answer, thread="p2"))
+
+    @pytest.mark.parametrize("world", ["ids", "names"], indirect=True)
+    async def test_the_room_is_told_no_more_than_it_may(self, world: World) -> None:
+        """Neither what was said nor, by the stricter setting, who said it."""
+        of, _ = await world.humans.ask(
+            world.route(), Wish(by="agent", note="secret"), turn_id=await world.turn(), person_id=None, said="secret"
+        )
+        event = await world.queues.event(await world.turn())
+        assert event is not None
+        await world.humans.heard(of, world.route(), event, "secret", person_id=None)
+        await world.desk.said(of, 7, "secret")
+        posts = await world.posts()
+
+        names = "names" == settings_of(of, world.configuration).takeover.desk_shows
+        assert 2 == len(posts)
+        assert "secret" not in "".join(posts)
+        assert names is ("Zoe" in posts[0])
+        assert names is not ("zoe" in posts[0])
+
+    async def test_a_platform_without_threads_gets_replies(self, world: World) -> None:
+        """The later posts answer the first one; one that is gone gets none."""
+        world.adapters["chat"] = Said()
+        of, _ = await world.humans.ask(world.route(), Wish(by="person"), turn_id=await world.turn(), person_id=None)
+        await world.posts()
+        await world.desk.said(of, 7, "hello")
+        (due,) = await world.queues.due(now_ms=world.clock() + 1, limit=1)
+        address = msgspec.msgpack.decode(due.address)
+        world.adapters.clear()
+        await world.desk.said(of, 8, "hello")
+
+        assert (None, True) == (address["thread"], address["reply_to"].startswith("p0"))
+        assert 2 == len(await world.rows.posts(of.id))
+
+
+class TestMailbox:
+    """What waits on the chat page."""
+
+    async def test_what_was_said_is_fetched_in_order(self, world: World) -> None:
+        """Begun with the take-over that is under way; what is still in its lane holds up what is behind it."""
+        zoe = Sender(user="zoe", tenant="t", account="zoe")
+
+        async def fetch(after: str | None) -> tuple[list[str], str]:
+            told_ = await world.mailbox.said_to("page", zoe, room="r1", chat_type="private", after=after)
+            return [one.text for one in told_.said], told_.last
+
+        assert ([], "0") == await fetch(None)
+        mine = await world.humans.begin(await world.turn(world.route(channel="page")), ANN, over=False)
+        await world.humans.say(mine, ANN, "您好", key="1")
+
+        assert ([], str(mine.id)) == await fetch(None)
+        assert ([], str(mine.id)) == await fetch(str(mine.id))
+        other = await world.mailbox.said_to("page", zoe, room="r1", chat_type="group", after="0")
+        assert () == other.said
+        await world.humans.hand_back(mine, ANN, None)
+        assert int((await fetch(None))[1]) > mine.id
