@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from html import escape
 from typing import Any
 from urllib.parse import quote
@@ -111,6 +112,10 @@ async def test_turns_are_listed_and_found(played: Played, ada: Reader) -> None:
     assert played.turns["failed"] in failed
     assert played.turns["answered"] not in failed
     assert "No message" not in failed
+    assert played.turns["failed"] not in await page(ada, "/admin/turns?day=2020-01-01")
+    today = f"{datetime.now(tz=UTC):%Y-%m-%d}"
+    assert played.turns["failed"] in await page(ada, f"/admin/turns?day={today}&states=failed")
+    assert 422 == (await ada.get("/admin/turns?day=yesterday")).status
     none = await page(ada, "/admin/turns?rule=no_such_rule")
     assert "Nothing here matches." in none
     answer = await ada.get(f"/admin/turns?link={quote('https://example.org/1')}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from urllib.parse import urlencode
 
 import msgspec
@@ -25,7 +26,8 @@ MOODS = {
     "accepted": "warn", "running": "warn", "replied": "warn",
 }  # fmt: skip
 PIECES = {"sent": "good", "unknown": "warn", "dead": "bad"}
-_FILTERS = ("channel", "states", "rule", "room", "person", "link")
+_FILTERS = ("channel", "states", "rule", "room", "person", "link", "day")
+_DAY_MS = 86_400_000
 
 
 async def listing(visit: Visit) -> web.StreamResponse:
@@ -33,8 +35,7 @@ async def listing(visit: Visit) -> web.StreamResponse:
     wanted = {name: value for name in _FILTERS if (value := visit.query.get(name, "").strip())}
     page, status, problems = acts.TurnsPage(turns=(), next=None), 200, tuple[FieldProblem, ...]()
     try:
-        given = wanted | ({"states": [wanted["states"]]} if "states" in wanted else {})
-        page = await visit.perform(acts.LIST, asked(acts.LIST, **given, after=visit.query.get("after")))
+        page = await visit.perform(acts.LIST, asked(acts.LIST, **_given(wanted), after=visit.query.get("after")))
     except Invalid as fault:
         status, problems = 422, fault.problems
     return visit.render(
@@ -49,6 +50,24 @@ async def listing(visit: Visit) -> web.StreamResponse:
     )
 
 
+def _given(wanted: dict[str, str]) -> dict[str, object]:
+    """Return what the act is asked for. Raises `Invalid` for a day that is none."""
+    given: dict[str, object] = {name: value for name, value in wanted.items() if name not in ("states", "day")}
+    if "states" in wanted:
+        given["states"] = [wanted["states"]]
+    if "day" in wanted:
+        try:
+            began = datetime.strptime(wanted["day"], "%Y-%m-%d").replace(tzinfo=UTC)
+        except ValueError:
+            problem = FieldProblem(
+                path="day", value=wanted["day"], problem="is no day", remedy="write it as 2026-11-30"
+            )
+            raise Invalid("day: write it as 2026-11-30", problems=(problem,)) from None
+        given["since_ms"] = max(int(began.timestamp() * 1000), 0)
+        given["until_ms"] = max(int(began.timestamp() * 1000), 0) + _DAY_MS
+    return given
+
+
 def _filters(visit: Visit, wanted: dict[str, str]) -> tuple[Field, ...]:
     states = (
         Choice("", visit.t("turns.state.any")),
@@ -56,6 +75,7 @@ def _filters(visit: Visit, wanted: dict[str, str]) -> tuple[Field, ...]:
     )
     return (
         Field(name="link", label=visit.t("turns.link"), kind="search", value=wanted.get("link", "")),
+        Field(name="day", label=visit.t("turns.day"), kind="date", value=wanted.get("day", "")),
         Field(name="channel", label=visit.t("turns.channel"), value=wanted.get("channel", "")),
         Field(name="room", label=visit.t("turns.room"), value=wanted.get("room", "")),
         Field(

@@ -16,6 +16,7 @@ WORDS: Catalogue = {
     },
     "turns.filter": {"en": "Filter", "zh": "筛选"},
     "turns.link": {"en": "Message link", "zh": "消息链接"},
+    "turns.day": {"en": "Day (UTC)", "zh": "日期（UTC）"},
     "turns.channel": {"en": "Channel", "zh": "渠道"},
     "turns.room": {"en": "Room", "zh": "房间"},
     "turns.person": {"en": "Person's number", "zh": "人员编号"},
