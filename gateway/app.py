@@ -606,7 +606,7 @@ async def run(
             live=live,
             timeout_s=settings.database.timeout_s,
             embedder=(lambda: None) if embedding is None else lambda: embedding.problem,
-            settings=lambda: layers.loader.problem,
+            settings=lambda: layers.loader.warning,
             store_warning=storage.warning,
             probe=lambda: probe.problem,
         )
@@ -660,6 +660,7 @@ async def run(
                     talk=human_talk,
                     model=Drafts(
                         store=store,
+                        talk=human_talk,
                         live=live,
                         metrics=metrics,
                         quotas=usage.quotas,

@@ -48,6 +48,9 @@ async def test_an_operator_answers_in_the_console(tmp_path: Path) -> None:
             over = await bob.post("/admin/takeovers", takeover=number, over="on")
             await bob.get(path)
             undrafted = await bob.post(f"{path}/draft")
+            there.world.model.summary = lambda _: "Order 5512: asked where it is. 草稿"
+            await bob.get(path)
+            drafted = await bob.post(f"{path}/draft")
             seen = await vera.get(path)
             denied = await vera.post("/admin/takeovers", takeover=number, over="on")
             back = await bob.post(f"{path}/end", summary="5512 is on its way 在途")
@@ -67,6 +70,7 @@ async def test_an_operator_answers_in_the_console(tmp_path: Path) -> None:
         assert "Take over from Ann 安" in plain(others)
         assert (409, True) == (refused.status, "Ann 安 has this conversation" in plain(refused))
         assert 409 == undrafted.status
+        assert (200, True) == (drafted.status, "Order 5512: asked where it is. 草稿</textarea>" in drafted.text)
         assert (200, 403) == (seen.status, denied.status)
         assert "5512" not in plain(seen)
         assert "5512 is on its way 在途" in plain(ended)
