@@ -76,6 +76,12 @@ class Loader:
         self.problem: str | None = None
 
     @property
+    def warning(self) -> str | None:
+        """The problem without a word of what is in the settings, for whoever asks for readiness; None: there is none."""
+        told = "settings refused, older ones are in force; the log and /admin/settings say why"
+        return told if self.problem is not None else None
+
+    @property
     def path(self) -> Path:
         """The settings file."""
         return self._path

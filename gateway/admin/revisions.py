@@ -59,6 +59,18 @@ class Revisions:
         """Return what a revision says; 0 says nothing; None: there is none of the number."""
         return Overlay(number=0, tree={}) if number == 0 else await self._one("WHERE number = :number", number=number)
 
+    async def overlays(self, first: int, last: int) -> dict[int, Overlay]:
+        """Return what revisions say, from one number to another, both included."""
+        async with self._database.reading() as db:
+            rows = await db.rows(
+                "SELECT number, overlay FROM settings_revisions WHERE number BETWEEN :first AND :last",
+                first=first,
+                last=last,
+            )
+        return {0: Overlay(number=0, tree={})} | {
+            number: Overlay(number=number, tree=msgspec.json.decode(overlay)) for number, overlay in rows
+        }
+
     async def before(self, number: int | None, *, limit: int) -> list[Revision]:
         """Return revisions older than `number` (None: the newest too), newest first."""
         where = "" if number is None else "WHERE number < :before "

@@ -202,14 +202,16 @@ class SettingsActs:
         """Return the changes; of those that touch other channels only, nothing."""
         before = int(asked.after) if asked.after is not None else None
         found = await self._revisions.before(before, limit=asked.limit)
-        lines = [await self._line(acting, revision) for revision in found]
+        said = await self._revisions.overlays(found[-1].number - 1, found[0].number) if found else {}
+        lines = [_line(acting, one, said[one.number - 1], said[one.number]) for one in found]
         more = str(found[-1].number) if len(found) == asked.limit and found[-1].number > 1 else None
         return History(revisions=tuple(line for line in lines if line is not None), next=more)
 
     async def revision(self, acting: Acting, asked: RevisionAsked) -> RevisionTold:
         """Return what a revision says."""
         overlay, revision = await self._overlay(asked.number), await self._revisions.revision(asked.number)
-        line = await self._line(acting, revision) if revision is not None else None
+        before = await self._overlay(max(asked.number - 1, 0))
+        line = _line(acting, revision, before, overlay) if revision is not None else None
         if line is None:
             raise Missing(f"there is no revision {asked.number}")
         said = overlay_paths({}, overlay.tree)
@@ -249,20 +251,21 @@ class SettingsActs:
             raise Missing(f"there is no revision {number}")
         return overlay
 
-    async def _line(self, acting: Acting, revision: Revision) -> RevisionLine | None:
-        before, after = await self._overlay(revision.number - 1), await self._overlay(revision.number)
-        paths = [path for path in overlay_paths(before.tree, after.tree) if _sees(acting, path)]
-        if not paths and acting.channels() is not None:
-            return None
-        return RevisionLine(
-            number=revision.number,
-            author=revision.author,
-            name=revision.name,
-            ms=revision.ms,
-            reason=revision.reason,
-            digest=revision.digest,
-            paths=tuple(map(path_text, paths)),
-        )
+
+def _line(acting: Acting, revision: Revision, before: Overlay, after: Overlay) -> RevisionLine | None:
+    """Return a revision as the actor may see it; None: it touches nothing of theirs."""
+    paths = [path for path in overlay_paths(before.tree, after.tree) if _sees(acting, path)]
+    if not paths and acting.channels() is not None:
+        return None
+    return RevisionLine(
+        number=revision.number,
+        author=revision.author,
+        name=revision.name,
+        ms=revision.ms,
+        reason=revision.reason,
+        digest=revision.digest,
+        paths=tuple(map(path_text, paths)),
+    )
 
 
 def number_of(overlay: Overlay | None) -> int:
