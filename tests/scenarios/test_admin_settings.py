@@ -327,7 +327,8 @@ async def test_a_file_that_does_not_go_with_the_revision_is_refused(world: Stage
     assert "answered" == turn["status"]
     assert (1, 2) == (started["number"], started["newest"])
     assert problem in started["problem"]
-    assert problem in ready["warnings"]["settings"]
+    assert "settings refused, older ones are in force" in ready["warnings"]["settings"]
+    assert "second" not in ready["warnings"]["settings"]
     assert (3, None) == (mended["number"], mended["problem"])
 
 
