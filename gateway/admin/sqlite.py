@@ -115,8 +115,8 @@ class _Side:
 
     @asynccontextmanager
     async def transaction(self, begin: str) -> AsyncIterator[Transaction]:
-        await self.do(lambda db: db.execute(begin))
         try:
+            await self.do(lambda db: db.execute(begin))
             yield _Statements(self)
             await self.do(lambda db: db.execute("COMMIT"))
         finally:

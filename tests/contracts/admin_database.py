@@ -89,6 +89,23 @@ class DatabaseContract:
         async with database.reading() as db:
             assert [("two", 2)] == [tuple(row) for row in await db.rows(ALL)]
 
+    @pytest.mark.parametrize("verb", ["reading", "writing"])
+    async def test_a_caller_cancelled_at_any_moment_leaves_nothing(self, database: Database, verb: str) -> None:
+        """Wherever it was, also while its transaction was just beginning: the next one finds the database in order."""
+        transaction = {"reading": database.reading, "writing": database.writing}[verb]
+
+        async def looks() -> None:
+            async with transaction() as db:
+                await db.rows(ALL)
+
+        for moment in range(40):
+            task = asyncio.create_task(looks())
+            for _ in range(moment):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            await looks()
+
     async def test_what_a_constraint_refuses_is_told_apart(self, database: Database) -> None:
         """A second row of one name is the caller's fault: no trouble of the database's, and nobody's words are in the error."""
         async with database.writing() as db:
