@@ -7,7 +7,7 @@ are left out for who may not read there.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from adapters.base import DeleteEvent
 from config.loader import Configuration, from_document
@@ -15,13 +15,7 @@ from config.problems import InvalidSettings
 from gateway.admin.acts.turns import (
     TRACE,
     WHY,
-    CallTold,
     EndTold,
-    EntryTold,
-    LessonTold,
-    PieceTold,
-    PromptTold,
-    SaidTold,
     SpentTold,
     TurnAsked,
     TurnTrace,
@@ -31,29 +25,22 @@ from gateway.admin.acts.turns import (
 from gateway.admin.database import Database
 from gateway.admin.operations import Acting, Handlers
 from gateway.admin.reasons import decided, setting_told
-from gateway.admin.seen import admit, code_of, kind_of, message_id_of, missing, number, route_of, rule_of, text_of
+from gateway.admin.seen import admit, code_of, missing, number, route_of, rule_of
 from gateway.admin.service import Admin
+from gateway.admin.trace_told import Prompted, call_told, lessons_told, piece_told, prompt_told, said_told
 from gateway.amending import DELETED, emptied
 from gateway.inbox.base import Event, Inbox
-from gateway.inbox.looking import Looking, Sent
+from gateway.inbox.looking import Looking
 from gateway.routing import Route
-from memory.base import Call, Ledger
+from memory.base import Ledger
 from memory.derived import FullStore
 from memory.errors import StoreUnavailable
-from memory.replay import Explanation
 
 MICRO = 1_000_000
 
 _SPENT = """SELECT purpose, agent, model, prompt, completion, estimated, money FROM usage_entries
   WHERE turn_id = :turn AND purpose <> 'message' ORDER BY id LIMIT 50"""
 _NUMBER = "SELECT MAX(number) FROM settings_revisions WHERE digest = :digest"
-
-
-class _Prompted(NamedTuple):
-    """What is recorded of a turn's prompt."""
-
-    ledger: Ledger
-    explanation: Explanation | None
 
 
 class TraceActs:
@@ -90,13 +77,12 @@ class TraceActs:
         prompted = await self._prompted(turn_id)
         ledger = None if prompted is None else prompted.ledger
         replies = await self._looking.replies([turn_id])
-        explanation = None if prompted is None else prompted.explanation
         return TurnTrace(
             turn=str(event.id),
             channel=event.channel,
             words=words,
-            said=tuple(_said(one, words=words and not gone) for one in events),
-            about=tuple(_said(one, words=words and not gone) for one in reversed(about) if one.id not in own),
+            said=tuple(said_told(one, words=words and not gone) for one in events),
+            about=tuple(said_told(one, words=words and not gone) for one in reversed(about) if one.id not in own),
             way=None if route is None else await self._way(route),
             end=EndTold(
                 state=event.state,
@@ -107,13 +93,13 @@ class TraceActs:
             ),
             conversation=await self._conversation(event, route, ledger),
             session=event.session,
-            prompt=None if prompted is None else _prompt(prompted, words=words),
-            calls=() if ledger is None else tuple(map(_call, ledger.calls)),
+            prompt=None if prompted is None else prompt_told(prompted, words=words),
+            calls=() if ledger is None else tuple(map(call_told, ledger.calls)),
             spent=await self._spent(turn_id),
             reply=replies.get(turn_id, "") if words and replies else None,
-            pieces=tuple(_piece(sent, words=words) for sent in await self._looking.chunks([turn_id])),
+            pieces=tuple(piece_told(sent, words=words) for sent in await self._looking.chunks([turn_id])),
             learning=await self._learning(turn_id),
-            learned=() if explanation is None else _lessons(explanation, words=words),
+            learned=() if prompted is None else lessons_told(prompted.explanation, words=words),
         )
 
     async def why(self, acting: Acting, asked: TurnAsked) -> WhyTold:
@@ -141,10 +127,10 @@ class TraceActs:
         admit(acting, event.channel, f"turn {asked.turn}")
         return event
 
-    async def _prompted(self, turn_id: int) -> _Prompted | None:
+    async def _prompted(self, turn_id: int) -> Prompted | None:
         try:
-            ledger = await self._store.ledger(turn_id)
-            return None if ledger is None else _Prompted(ledger, await self._admin.explain(turn_id))
+            ledger, explanation = await self._store.ledger(turn_id), await self._admin.explain(turn_id)
+            return None if ledger is None or explanation is None else Prompted(ledger, explanation)
         except StoreUnavailable:
             await (
                 self._store.schema_version()
@@ -213,97 +199,3 @@ def _gone(event: Event, about: Sequence[Event]) -> bool:
     """Whether the message was deleted on its platform: the queue keeps its words for a while, and shows them to nobody."""
     said = (route.event for one in about if (route := route_of(one)) is not None)
     return event.outcome == DELETED or any(isinstance(one, DeleteEvent) or emptied(one) for one in said)
-
-
-def _said(event: Event, *, words: bool) -> SaidTold:
-    route = route_of(event)
-    said = None if route is None else route.event
-    return SaidTold(
-        event=str(event.id),
-        kind="" if said is None else kind_of(said),
-        accepted_ms=event.accepted_ms,
-        user=event.speaker,
-        message=None if said is None else message_id_of(said),
-        name=said.sender.name if said is not None and words else "",
-        text=text_of(said) if said is not None and words else "",
-    )
-
-
-def _prompt(prompted: _Prompted, *, words: bool) -> PromptTold:
-    ledger, explanation = prompted
-    entries: Sequence[EntryTold]
-    if explanation is None:
-        entries = [
-            EntryTold(
-                section=one.section, ids=tuple(map(str, one.ids)), verdict=one.verdict, rule=one.rule, tokens=one.tokens,
-                role="", speaker="", text="",
-            )
-            for one in ledger.entries
-        ]  # fmt: skip
-    else:
-        entries = [
-            EntryTold(
-                section=one.section,
-                ids=one.ids,
-                verdict=one.verdict,
-                rule=one.rule,
-                tokens=one.tokens,
-                role=one.role,
-                speaker=one.speaker if words else "",
-                text=one.text if words else "",
-            )
-            for one in explanation.entries
-        ]
-    return PromptTold(
-        now_ms=ledger.now_ms,
-        tokenizer=ledger.tokenizer,
-        budget=ledger.budget,
-        failed=ledger.failed,
-        notes=ledger.notes,
-        exact=explanation is not None and explanation.exact,
-        system=explanation.system if explanation is not None and words else "",
-        entries=tuple(entries),
-    )
-
-
-def _call(call: Call) -> CallTold:
-    return CallTold(
-        agent=call.agent,
-        model=call.model,
-        ms=call.ms,
-        first_ms=call.first_ms,
-        retries=call.retries,
-        finish=call.finish,
-        code=call.code,
-        prompt=call.prompt,
-        completion=call.completion,
-    )
-
-
-def _piece(sent: Sent, *, words: bool) -> PieceTold:
-    chunk = sent.chunk
-    return PieceTold(
-        index=chunk.index,
-        of=chunk.of,
-        state=chunk.state,
-        attempts=chunk.attempts,
-        message=chunk.message_id,
-        error=chunk.error,
-        put_ms=sent.put_ms,
-        settled_ms=sent.settled_ms,
-        text=chunk.text if words else "",
-    )
-
-
-def _lessons(explanation: Explanation, *, words: bool) -> tuple[LessonTold, ...]:
-    return tuple(
-        LessonTold(
-            message=one.message,
-            by=one.by,
-            verdict=one.verdict,
-            rule=one.rule,
-            reason=one.reason,
-            text=one.text if words else "",
-        )
-        for one in explanation.learned
-    )

@@ -10,15 +10,11 @@ from aiohttp import web
 
 from gateway.admin.acts import health as acts
 from gateway.admin.acts import turns
-from gateway.admin.console.charts import Drawing, Series, bars
 from gateway.admin.console.health_words import WORDS
 from gateway.admin.console.part import NavEntry, Part, get
-from gateway.admin.console.turns import MOODS
+from gateway.admin.console.start import HOURS, drawn
 from gateway.admin.console.visit import Visit
 
-HOURS = 24
-_HOUR_MS = 3_600_000
-_SHOWN = ("good", "plain", "bad", "warn")
 _REASONS = 12
 
 
@@ -31,21 +27,11 @@ async def listing(visit: Visit) -> web.StreamResponse:
         "health/list.html",
         channels=told.channels,
         probes=any(visit.may("handle", one.channel) for one in told.channels),
-        drawing=_drawn(visit, counted),
+        drawing=drawn(visit, counted),
         reasons=_reasons(counted),
         lists=visit.leads_to("/admin/turns"),
         query=urlencode,
     )
-
-
-def _drawn(visit: Visit, counted: Sequence[turns.CountTold]) -> Drawing:
-    last = visit.now_ms // _HOUR_MS * _HOUR_MS
-    hours = [last - back * _HOUR_MS for back in reversed(range(HOURS))]
-    amounts: Counter[tuple[str, int]] = Counter()
-    for one in counted:
-        amounts[MOODS[one.state], one.hour_ms] += one.count
-    series = [Series(visit.t(f"health.state.{mood}"), [amounts[mood, hour] for hour in hours]) for mood in _SHOWN]
-    return bars([f"{hour // _HOUR_MS % 24:02}:00" for hour in hours], series)
 
 
 def _reasons(counted: Sequence[turns.CountTold]) -> list[tuple[str, str, int]]:

@@ -1,0 +1,108 @@
+"""A turn's pieces as an admin is told them; `words` False leaves out what was said, and names. Pure."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from gateway.admin.acts.turns import CallTold, EntryTold, LessonTold, PieceTold, PromptTold, SaidTold
+from gateway.admin.seen import kind_of, message_id_of, route_of, text_of
+from gateway.inbox.base import Event
+from gateway.inbox.looking import Sent
+from memory.base import Call, Ledger
+from memory.replay import Explanation
+
+
+class Prompted(NamedTuple):
+    """What is recorded of a turn's prompt."""
+
+    ledger: Ledger
+    explanation: Explanation
+
+
+def said_told(event: Event, *, words: bool) -> SaidTold:
+    """Return an event as it is told."""
+    route = route_of(event)
+    said = None if route is None else route.event
+    return SaidTold(
+        event=str(event.id),
+        kind="" if said is None else kind_of(said),
+        accepted_ms=event.accepted_ms,
+        user=event.speaker,
+        message=None if said is None else message_id_of(said),
+        name=said.sender.name if said is not None and words else "",
+        text=text_of(said) if said is not None and words else "",
+    )
+
+
+def prompt_told(prompted: Prompted, *, words: bool) -> PromptTold:
+    """Return the record of a prompt."""
+    ledger, explanation = prompted
+    entries = tuple(
+        EntryTold(
+            section=one.section,
+            ids=one.ids,
+            verdict=one.verdict,
+            rule=one.rule,
+            tokens=one.tokens,
+            role=one.role,
+            speaker=one.speaker if words else "",
+            text=one.text if words else "",
+        )
+        for one in explanation.entries
+    )
+    return PromptTold(
+        now_ms=ledger.now_ms,
+        tokenizer=ledger.tokenizer,
+        budget=ledger.budget,
+        failed=ledger.failed,
+        notes=ledger.notes,
+        exact=explanation.exact,
+        system=explanation.system if words else "",
+        entries=entries,
+    )
+
+
+def call_told(call: Call) -> CallTold:
+    """Return one time that an agent was asked."""
+    return CallTold(
+        agent=call.agent,
+        model=call.model,
+        ms=call.ms,
+        first_ms=call.first_ms,
+        retries=call.retries,
+        finish=call.finish,
+        code=call.code,
+        prompt=call.prompt,
+        completion=call.completion,
+    )
+
+
+def piece_told(sent: Sent, *, words: bool) -> PieceTold:
+    """Return a chunk with its receipt."""
+    chunk = sent.chunk
+    return PieceTold(
+        index=chunk.index,
+        of=chunk.of,
+        state=chunk.state,
+        attempts=chunk.attempts,
+        message=chunk.message_id,
+        error=chunk.error,
+        put_ms=sent.put_ms,
+        settled_ms=sent.settled_ms,
+        text=chunk.text if words else "",
+    )
+
+
+def lessons_told(explanation: Explanation, *, words: bool) -> tuple[LessonTold, ...]:
+    """Return what was proposed to be remembered."""
+    return tuple(
+        LessonTold(
+            message=one.message,
+            by=one.by,
+            verdict=one.verdict,
+            rule=one.rule,
+            reason=one.reason,
+            text=one.text if words else "",
+        )
+        for one in explanation.learned
+    )
