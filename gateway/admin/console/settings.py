@@ -141,7 +141,7 @@ async def _form(
             (one, reader.meaning(one), [(key, form_url((*path_of(one.path), key))) for key in one.keys])
             for one in ((model,) if model.kind == "map" else maps(model))
         ],
-        named=steps[-2:-1] in (("rooms",), ("threads",), ("agents",)),
+        named=steps[-2:-1] in (("rooms",), ("threads",), ("agents",), ("models",)),
         reason=Field(
             name="reason",
             label=visit.t("settings.reason"),

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from config.forms import Field as Setting
+from config.overlay import file_only
+from config.problems import path_of
 from gateway.admin.acts.settings import Edit
 from gateway.admin.console.fields import Choice, Field
 from gateway.admin.console.words import Translate
@@ -55,7 +57,7 @@ def groups(form: Setting, *, only: frozenset[str] | None = None) -> tuple[Group,
     own: list[Setting] = []
     below: list[Group] = []
     for setting in form.fields:
-        if only is not None and setting.name not in only:
+        if (only is not None and setting.name not in only) or file_only(path_of(setting.path)):
             continue
         if setting.kind == "section":
             inner = tuple(_single(setting))
