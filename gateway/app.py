@@ -67,7 +67,7 @@ from gateway.human_lane import HumanLane, places_answered
 from gateway.human_turns import HumanTurns
 from gateway.humans import Humans
 from gateway.inbox.base import Event, Inbox, Outbox
-from gateway.inbox.dead import DeadLetters
+from gateway.inbox.dead import DeadLetters, by_hand
 from gateway.inbox.erasable import Erasable
 from gateway.inbox.looking import Looking
 from gateway.inbox.sqlite import SqliteInbox
@@ -920,7 +920,13 @@ def gathering(event: Event, configuration: Configuration) -> Gathering:
     return Gathering(
         busy=room.busy,
         most=room.collect_max,
-        alone=route.refused or message is None or route.human is not None or command_in(message.text) is not None,
+        alone=(
+            route.refused
+            or message is None
+            or route.human is not None
+            or by_hand(event) is not None
+            or command_in(message.text) is not None
+        ),
         target=(said.room, said.thread, message.session if message else None, route.agent),
     )
 

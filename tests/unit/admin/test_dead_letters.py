@@ -24,8 +24,10 @@ from gateway.admin.acts.dead_letters import (
 from gateway.admin.dead_letters import DeadLetterActs
 from gateway.admin.operations import Disagrees, Invalid, Missing, Operation, Refused, Service
 from gateway.admin.rights import Actor
+from gateway.app import gathering
 from gateway.inbox.base import Chunk, Event, NewEvent, Outcome, Reply
 from gateway.inbox.dead import by_hand
+from gateway.lanes import next_turn
 from gateway.rooms import target_of
 from gateway.routing import encode, route
 from memory.ids import Ids
@@ -345,6 +347,18 @@ async def test_an_answer_by_hand_goes_under_ones_name(desk: Desk) -> None:
     assert [("Ana", "明天寄出 📦"), ("Team Nord", "tomorrow")] == [(one.name, one.text) for one in words if one]
     assert 2 == len({one.id for one in words if one})
     assert "明天寄出" not in repr(desk.log.entries)
+
+
+async def test_an_answer_by_hand_answers_its_letter_alone(desk: Desk) -> None:
+    """Two letters of one speaker are two answers, also where the first one's turn begins again with what was said since."""
+    first, second = await desk.gave_up("one"), await desk.gave_up("二")
+    await desk.do(acts.RETRY, RetryAsked(turn=str(first.id)))
+    await desk.do(acts.ANSWER, AnswerAsked(turn=str(second.id), text="It is on its way."))
+    waiting = [one for event in (first, second) if (one := await desk.queues.event(event.id)) is not None]
+
+    turn = next_turn(waiting, lambda event: gathering(event, desk.configuration), interrupted=True)
+
+    assert [first.id] == [event.id for event in turn]
 
 
 async def test_who_decided_on_an_old_look_changes_nothing(desk: Desk) -> None:
