@@ -206,7 +206,7 @@ class PageContract:
     async def test_a_page_reads_no_more_of_a_long_conversation(self, store: FullStore, column: Column) -> None:
         """Its time does not grow with what is stored."""
         scope = await opened(store)
-        await _filled(column, scope.id, 30_000)
+        await filled(column, scope.id, 30_000)
 
         began = time.perf_counter()
         page = await store.browsing.page(scope.id, limit=50, before_id=20_000)
@@ -284,7 +284,7 @@ class SearchContract:
     async def test_one_page_reads_a_bounded_part(self, store: FullStore, column: Column) -> None:
         """Of a history that nobody wants to wait for it says where to go on, and goes on there."""
         scope = await opened(store)
-        await _filled(column, scope.id, SEARCHED_LINES + 500)
+        await filled(column, scope.id, SEARCHED_LINES + 500)
         other = await spoken(store, "needle", at_ms=NOW - HOUR, turn_id=5, room="r2")
 
         page = await store.browsing.search(["needle"], ALL, after=None, limit=9)
@@ -311,7 +311,7 @@ def _ends(page: Any) -> tuple[bool, bool]:
     return page.before, page.behind
 
 
-async def _filled(column: Column, scope_id: int, lines: int) -> None:
+async def filled(column: Column, scope_id: int, lines: int) -> None:
     """Store so many lines of one conversation, with ids from 1 on."""
     no = "false" if hasattr(column, "url") else "0"
     await column.sql(
