@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,6 +58,7 @@ class Shelves:
             return self._shelf
 
 
+@cache
 def _read() -> Shelf:
     assets = {}
     for path in _STATIC.iterdir():
