@@ -199,6 +199,16 @@ class TestTurns:
         assert [("", "")] == [(call["finish"], call["code"]) for call in trace["calls"]]
         assert "/stop" in (await eyes.get(f"/turns/{first['turn']}/why"))["en"]
 
+    async def test_settings_that_the_console_made_have_its_number(self, world: Stage) -> None:
+        """Beside the digest that every turn carries."""
+        eyes, seen = Eyes(world, "owner"), len(world.gateway.log)
+        change = {"changes": [{"path": "channels.hook.rooms.numbered.bot_depth", "act": "set", "value": 3}]}
+        made = await eyes.post("/settings/revisions", change)
+        await world.gateway.logged("settings changed", after=seen)
+        turn = await world.hook().say("hi", conversation="numbered")
+
+        assert made["number"] == (await eyes.get(f"/turns/{turn['turn']}"))["way"]["number"]
+
     async def test_a_record_that_cannot_be_read_hides_nothing_else(self, world: Stage) -> None:
         """The rest of the turn is shown, without its prompt."""
         eyes = Eyes(world, "operator")
