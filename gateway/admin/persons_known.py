@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from config.loader import Configuration
 from gateway.admin.acts.people import IdentityTold, PersonLine, RequestTold
 from gateway.admin.operations import Acting, FieldProblem, Invalid, Missing
+from gateway.admin.rights import Right
 from memory.base import Identity
 from memory.key import InvalidKey, decode_part, encode_part
 from memory.people import Account, Person, Persons, Request
@@ -39,9 +40,10 @@ class PersonsKnown:
         acting.note(person=str(person.id))
         return person, line
 
-    async def line(self, acting: Acting, person: Person) -> PersonLine | None:
-        """Return the person with the accounts that the actor may know of; None: they may know of none."""
-        held = acting.channels()
+    async def line(self, acting: Acting, person: Person, *, right: Right | None = None) -> PersonLine | None:
+        """Return the person with the accounts that the actor may know of by the right (None: the operation's); None: they may
+        know of none."""
+        held = acting.channels(right)
         accounts = await self._persons.accounts(person.id)
         kinds = {name: channel.kind for name, channel in self._configuration().settings.channels.items()}
         told = [identity_told(one, _channels_of(one, accounts, kinds, held)) for one in person.identities]

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import date, timedelta
 
 from config.loader import Configuration
+from gateway.admin.acts.people import IdentityTold
 from gateway.admin.acts.usage import (
     EXPORT,
     SERIES,
@@ -28,11 +29,13 @@ from gateway.admin.acts.usage import (
     TurnTold,
 )
 from gateway.admin.operations import Acting, FieldProblem, Handlers, Invalid, Missing, Stream
+from gateway.admin.persons_known import PersonsKnown
 from gateway.admin.seen import cursor, mark
 from gateway.usage.entries import MICRO, NOBODY, money_text
 from gateway.usage.reports import DIMENSIONS, By, Spent, UsageReports, Wanted
 from gateway.usage.rows import SUMS
 from gateway.usage.windows import starts, zone
+from memory.base import Identity
 from memory.people import Persons
 
 MOST_DAYS = 400
@@ -54,6 +57,7 @@ class UsageActs:
         self._reports = reports
         self._configuration = configuration
         self._persons = persons
+        self._known = PersonsKnown(persons, configuration=configuration)
         self._clock = clock
 
     def handlers(self) -> Handlers:
@@ -69,8 +73,8 @@ class UsageActs:
         wanted = self._wanted(acting, asked.since, asked.until, asked.channel)
         (offset,) = mark(asked.after, 1) or (0,)
         found = await self._reports.summary(wanted, asked.by, offset=offset, limit=asked.limit + 1)
-        named = acting.may("people", asked.channel)
-        lines = [await self._line(one, asked.by, named=named) for one in found[: asked.limit]]
+        named = acting if acting.may("people", asked.channel) else None
+        lines = [await self._line(one, asked.by, named) for one in found[: asked.limit]]
         return SpentTold(
             currency=self._currency,
             since=wanted.since,
@@ -137,13 +141,21 @@ class UsageActs:
         )
         return TurnTold(currency=self._currency, lines=lines, money=money_text(sum(priced)) if priced else None)
 
-    async def _line(self, one: Spent, by: By, *, named: bool) -> SpentLine:
+    async def _line(self, one: Spent, by: By, named: Acting | None) -> SpentLine:
         key, channel = _named(one, by)
-        name = None
-        if by == "person" and named and key:
-            person = await self._persons.find(int(key))
-            name = None if person is None else ", ".join(f"{one.kind} {one.account}" for one in person.identities)
+        name = await self._accounts(int(key), named) if by == "person" and named is not None and key else None
         return _line(key, channel, name, one)
+
+    async def _accounts(self, person_id: int, acting: Acting) -> str | None:
+        """Return the accounts of a person that the actor may know of; None: there are none."""
+        person = await self._persons.find(person_id)
+        if person is None:
+            return None
+        told: Sequence[Identity | IdentityTold] = person.identities
+        if acting.channels("people") is not None:
+            line = await self._known.line(acting, person, right="people")
+            told = () if line is None else line.identities
+        return ", ".join(f"{one.kind} {one.account}" for one in told) or None
 
     async def _csv(self, wanted: Wanted, *, persons: bool) -> AsyncIterator[bytes]:
         yield _written([(*DIMENSIONS, *SUMS[:-1], "money")])

@@ -22,7 +22,9 @@ from gateway.usage.reports import UsageReports
 from gateway.usage.rows import UsageRows
 from memory.base import Identity
 from memory.derived import FullStore
+from memory.links import Linked
 from tests.contracts.admin_database import URLS, open_admin_database
+from tests.contracts.browsing import spoken
 from tests.contracts.columns import COLUMNS
 from tests.unit.test_usage import NOON, UTC, called, said
 
@@ -163,6 +165,29 @@ async def test_persons_have_names_for_who_may_know_people(house: House) -> None:
 
     nobody, ada = ("", None), (str(person), "webhook ada 艾达")
     assert [[nobody, (str(person), None)], [nobody, ada], [nobody, (str(person), None)]] == names
+
+
+async def test_a_person_s_accounts_elsewhere_are_not_told(house: House) -> None:
+    """Who may know people in one channel is told by which accounts somebody has written there: not who the person is on other
+    platforms, nor who never wrote there."""
+    store = house.store
+    here = await store.person(Identity(kind="webhook", tenant="t", account="ada 艾达"), now_ms=NOON)
+    there = await store.person(Identity(kind="console", tenant="t", account="secret-name"), now_ms=NOON + 1)
+    silent = await store.person(Identity(kind="webhook", tenant="t", account="bob"), now_ms=NOON)
+    await spoken(store, "hi", at_ms=NOON, turn_id=1, person_id=here, user="ada 艾达", channel="shop")
+    await spoken(store, "hi", at_ms=NOON, turn_id=2, person_id=there, user="secret-name", channel="console")
+    assert isinstance(await store.links.join(here, there, now_ms=NOON), Linked)
+    await house.rows.write([at(said(1), person=here), at(said(2), person=silent)], UTC)
+
+    async def names(actor: Actor) -> list[str | None]:
+        told = await house.ask(acts.SUMMARY, actor, by="person", channel="shop")
+        return [line.name for line in sorted(told.lines, key=lambda line: int(line.key) != here)]
+
+    assert ["webhook ada 艾达", None] == await names(actor_of("operator", "shop"))
+    everywhere = await names(actor_of("operator"))
+    assert [{"webhook ada 艾达", "console secret-name"}, {"webhook bob"}] == [
+        set((one or "").split(", ")) for one in everywhere
+    ]
 
 
 async def test_who_sees_one_channel_is_told_of_one(spent: House) -> None:
