@@ -93,6 +93,8 @@ def shown(
         f"{one.problem}: {one.remedy}" for one in problems if one.path.split("[")[0].rstrip(".") == setting.path
     )
     label = setting.path.removeprefix(form.path).removeprefix(".").split(".")
+    if setting.unit == "seconds":
+        label[-1] = label[-1].removesuffix("_s")  # the unit stands behind the field
     inherited = "" if setting.written or setting.kind == "secret" else _text(setting, setting.effective, t)
     return Field(
         name=name,
