@@ -250,6 +250,23 @@ async def test_a_dead_turn_is_answered_by_hand_where_no_agent_is_asked(there: St
     assert 1 == json.dumps(talk, ensure_ascii=False).count("已寄出")
 
 
+async def test_an_answer_by_hand_needs_no_agent(tmp_path: Path) -> None:
+    """The one that was asked is not configured any more: the person gets the words all the same."""
+    async with stage(tmp_path, BODY) as there:
+        turn = await given_up(there, "hello?")
+        other = BODY.replace("default:", "other:").replace("channels: {hook: {", "channels: {hook: {agent: other, ")
+        await there.change(f"defaults: {{agent: other}}\n{other}")
+        eyes = Eyes(there, "operator", "hook")
+        letter = await one_letter(eyes)
+
+        await eyes.post(f"/dead-letters/{letter['turn']}/answer", {"text": "Here I am", "name": "Ana"})
+        answered = await until_answered(there, turn)
+
+        assert told("said", "en", name="Ana", text="Here I am") == answered["reply"]["text"]
+        roles = there.rows("SELECT role, text, speaker_name FROM messages ORDER BY id")
+        assert ("assistant", "Here I am", "Ana") in roles
+
+
 async def given_up(there: Stage, text: str) -> dict[str, Any]:
     """Say something that can't be stored, until it is given up."""
     hook = there.hook()
