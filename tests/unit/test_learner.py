@@ -10,6 +10,8 @@ from typing import Any, cast
 
 import pytest
 
+import memory.learning  # its expressions take seconds to compile on a busy machine, in which a lease would run out
+import memory.summary  # noqa: F401
 from config.loader import Configuration, load
 from gateway.channels import Times
 from gateway.learning import Learner
