@@ -150,19 +150,23 @@ class Humans:
             route = None
         if event is None or route is None or not isinstance(route.event, MessageEvent):
             raise Missing(f"there is no message {str(turn_id)!r} any more by which a conversation could be taken over")
+        return event, route
+
+    async def _reached(self, turn_id: int) -> tuple[Event, Route]:
+        event, route = await self.event(turn_id)
         if not self._reaches(event.channel):
             raise Disagrees(f"on channel {event.channel!r} people get answers to what they ask, and nothing else")
         return event, route
 
     async def ask_for(self, turn_id: int, note: str | None) -> Takeover:
-        """Ask for a colleague in a turn's conversation. Raises `Missing`."""
-        event, route = await self.event(turn_id)
+        """Ask for a colleague in a turn's conversation. Raises `Missing`, `Disagrees`."""
+        event, route = await self._reached(turn_id)
         made, _ = await self.ask(route, Wish(by="operator", note=note), turn_id=event.turn_id, person_id=None)
         return made
 
     async def begin(self, turn_id: int, operator: Operator, *, over: bool) -> Takeover:
         """Take a turn's conversation over. `over`: also from whoever has it. Raises `Missing`, `Disagrees`."""
-        event, route = await self.event(turn_id)
+        event, route = await self._reached(turn_id)
         found = await self._rows.at(places_of(route))
         if found is None:
             new = self._new(route, turn_id=event.turn_id, person_id=None, asked_by="operator", note=None)

@@ -56,11 +56,17 @@ async def test_a_human_speaks_on_the_chat_page(tmp_path: Path) -> None:
 
 
 async def test_where_nothing_can_be_said_unasked_nobody_is_promised(tmp_path: Path) -> None:
-    """Neither to who asks, nor to an operator who tries."""
+    """Neither to who asks, nor to an operator who tries; another channel's is not even told that there is such a message."""
     async with stage(tmp_path, BODY, script=echo) as there:
         turn = await there.hook().say("/human")
         admins = Admins(there)
         answer = await admins.ask(await admins.token("operator"), "POST", "/takeovers", {"turn": turn["turn"]})
+        elsewhere = await admins.token("operator", "elsewhere")
+        unknown = [
+            await admins.ask(elsewhere, "POST", "/takeovers", {"turn": number}) for number in (turn["turn"], "00123")
+        ]
 
     assert told("off", "en") == turn["reply"]["text"]
     assert (409, True) == (answer.status, "get answers to what they ask" in answer.text)
+    assert [404, 404] == [one.status for one in unknown]
+    assert unknown[0].text.replace(turn["turn"], "N") == unknown[1].text.replace("123", "N")

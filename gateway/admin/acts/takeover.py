@@ -335,7 +335,7 @@ class TakeoverActs:
         """Return the row, if the actor may know of it."""
         found = await self._humans.find(_number(takeover))
         if not acting.may("see", decode_channel(found)):
-            raise Missing(f"there is no take-over {takeover!r}")
+            raise Missing(f"there is no take-over {str(found.id)!r}")
         acting.require(decode_channel(found))
         return found
 
@@ -343,7 +343,7 @@ class TakeoverActs:
         """Return the number of a turn, if the actor may know of it."""
         event, _ = await self._humans.event(_number(turn))
         if not acting.may("see", event.channel):
-            raise Missing(f"there is no message {turn!r} any more by which a conversation could be taken over")
+            raise Missing(f"there is no message {str(event.id)!r} any more by which a conversation could be taken over")
         acting.require(event.channel)
         return event.id
 
