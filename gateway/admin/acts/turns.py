@@ -17,7 +17,8 @@ Rule = Annotated[
 ]
 Person = Annotated[str, msgspec.Meta(pattern=r"^[0-8]?[0-9]{1,18}$", description="A person's number, as text.")]
 Room = Annotated[str, msgspec.Meta(min_length=1, max_length=4000, description="A room, as its platform writes it.")]
-Ms = Annotated[int, msgspec.Meta(ge=0, le=3_900_000_000_000, description="Milliseconds since 1970, UTC.")]  # as far as ids go
+# As far as ids go.
+Ms = Annotated[int, msgspec.Meta(ge=0, le=3_900_000_000_000, description="Milliseconds since 1970, UTC.")]
 Limit = Annotated[int, msgspec.Meta(ge=1, le=200)]
 Cursor = Annotated[str, msgspec.Meta(max_length=200, description="`next` of the page before.")]
 
