@@ -30,7 +30,7 @@ $(VENV)/.dev: $(UV) uv.lock
 	touch $@ $(VENV)/.run
 
 $(VENV)/.bench: $(VENV)/.dev
-	$(UV) sync --quiet --frozen --inexact --group dev --group bench
+	$(UV) sync --quiet --frozen --inexact --group dev --group bench --extra telemetry
 	touch $@
 
 install: $(VENV)/.dev  ## make the environment with all that the tests need
@@ -54,7 +54,8 @@ test-all: test         ## make test, then the browser, the foreign judges, and D
 	export CLEW_POSTGRES_BIN="$$(ls -d /usr/lib/postgresql/*/bin | tail -n 1)" CLEW_REDIS_SERVER="$$(command -v redis-server)"; \
 	  $(TEST) -n 2 --dist worksteal tests/contracts/test_store.py tests/contracts/test_inbox.py \
 	    tests/contracts/test_derived.py tests/contracts/test_store_owners.py tests/contracts/test_vectors.py tests/contracts/test_persons.py \
-	    tests/contracts/test_forgetting.py tests/contracts/test_links.py -k postgres || $(ALONE)
+	    tests/contracts/test_forgetting.py tests/contracts/test_links.py tests/contracts/test_admin_database.py tests/contracts/test_looking.py \
+	    tests/contracts/test_browsing.py tests/contracts/test_takeover_rows.py tests/contracts/test_usage.py -k postgres || $(ALONE)
 
 bench: $(VENV)/.bench  ## the figures of tests/bench/README.md
 	$(PY) -m tests.bench
