@@ -5,6 +5,7 @@ The command line and the chat page use it now; the console and REST later. Right
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -64,7 +65,9 @@ class Admin:
             raise BadRequest(f"turn {turn_id}: its settings (revision {ledger.revision}) are not stored any more")
         base = settings if under is None else _settings_in(under, ledger)
         was = _policy(ledger, *settings)
-        return await self._memory.replay(turn_id, _policy(ledger, *changed(*base, changes)), was=was)
+        # In a thread: reading a long value takes seconds, in which nobody would be heard.
+        tried = _policy(ledger, *await asyncio.to_thread(changed, *base, changes))
+        return await self._memory.replay(turn_id, tried, was=was)
 
     async def _settings_of(self, ledger: Ledger) -> tuple[AgentSettings, RoomSettings] | None:
         """Return agent and place settings as they were; None where that revision is gone or can't be read any more."""
@@ -131,9 +134,9 @@ def _with(section: Section, steps: list[str], value: str, path: str) -> Section:
     try:
         at[steps[-1]] = yaml.safe_load(value)
         return type(section).model_validate(data)
-    except (ValidationError, yaml.YAMLError) as exc:
+    except (ValueError, yaml.YAMLError, RecursionError) as exc:
         reason = exc.errors(include_url=False)[0]["msg"] if isinstance(exc, ValidationError) else "not readable"
-        raise BadRequest(f"{path}: {value!r}: {reason}") from exc
+        raise BadRequest(f"{path}: {value[:200]!r}: {reason}") from exc
 
 
 class Explaining:

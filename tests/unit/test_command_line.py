@@ -58,6 +58,8 @@ def test_what_makes_no_sense(arguments: list[str], said: str, capsys: pytest.Cap
         ("agent=other", "the turn was this agent's"),
         ("=4", "no such setting"),
         ("busy=[", "not readable"),
+        (f"busy={'[' * 3000}", "not readable"),
+        ("busy=2026-13-45", "not readable"),
         ("busy=sometimes", "collect"),
     ],
 )
