@@ -31,7 +31,7 @@ RETRY_S = 1.0
 REST_S = 5.0
 """How long nothing is read after that failed: not every message shall wait for a database that is away."""
 MOST_WAITING = 20_000
-AT_ONCE = 400
+AT_ONCE = 200
 """Entries of one transaction: others write to the same file."""
 REMEMBERED = 10_000
 ERASED = 1_000
@@ -156,7 +156,8 @@ class Meter:
                 self._wake.clear()
                 await self._wake.wait()
                 continue
-            await happens(self._draining, within_s=GATHER_S)
+            if len(self._waiting) < AT_ONCE:
+                await happens(self._draining, within_s=GATHER_S)
             try:
                 await self.write()
             except StoreBusy:
