@@ -15,8 +15,9 @@ from config.problems import path_text
 from gateway.admin.acts.channels import ADD, PROBE, REMOVE, AddAsked, ProbeAsked, ProbeTold, RemoveAsked
 from gateway.admin.acts.settings import ChangeTold, Edit
 from gateway.admin.operations import Acting, Handlers, Invalid, Missing
+from gateway.admin.own_settings import admitting
 from gateway.admin.planning import Planner
-from gateway.admin.settings import SettingsActs, admitting
+from gateway.admin.settings import SettingsActs
 from gateway.inbox.base import Announcement, Inbox, Outbox
 from gateway.inbox.looking import Looking, Sent
 from gateway.live import Live

@@ -23,29 +23,38 @@ class Consequences:
         self._memory = memory
         self._placed = placed
 
-    async def of(self, plan: Plan, *, dry_run: bool) -> ChangeTold:
-        """Return all that a plan changes. Raises `memory.errors.MemoryFault`."""
+    async def of(self, plan: Plan, *, dry_run: bool, sees: Callable[[str], bool]) -> ChangeTold:
+        """Return all that a plan changes at the paths that `sees` lets through: others' may have changed since, too. Raises
+        `memory.errors.MemoryFault`."""
         old, new = plan.old, self._placed(plan.new)
         what = replaced(old.settings, new.settings)
         fresh = [*_agents(old, new)]
         for channel in new.settings.channels:
             if channel in old.settings.channels:
                 fresh += _scopes(channel, await foreseen(new, self._memory, channel))
-        changes = tuple(_changed(plan))
+        changes = tuple(one for one in _changed(plan) if sees(one.path))
+        seen = {name for name in [*old.settings.channels, *new.settings.channels] if sees(_path(name))}
         overruled = (f"{one.path}: {one.over} says otherwise; the revision wins" for one in changes if one.over)
         return ChangeTold(
             number=plan.expected + 1,
             dry_run=dry_run,
             digest=plan.new.revision,
             changes=changes,
-            fresh=tuple(fresh),
+            fresh=tuple(one for one in fresh if one.channel in seen),
             touched=(
-                *(Touched(what="channel", name=name, how=how) for name, how in what.channels.items()),
+                *(Touched(what="channel", name=name, how=how) for name, how in what.channels.items() if name in seen),
                 *(Touched(what="agent", name=name, how=how) for name, how in what.agents.items()),
             ),
             waits=tuple(name for name in READ_AT_START if getattr(old.settings, name) != getattr(new.settings, name)),
-            warnings=(*overruled, *(str(warning) for warning in new.warnings if warning not in old.warnings)),
+            warnings=(
+                *overruled,
+                *(str(one) for one in new.warnings if one not in old.warnings and sees(one.path)),
+            ),
         )
+
+
+def _path(channel: str) -> str:
+    return path_text(("channels", channel))
 
 
 def _changed(plan: Plan) -> Iterable[Changed]:

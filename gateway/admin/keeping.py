@@ -12,8 +12,8 @@ from config.written import leaves, written
 from gateway.admin.acts.vault import LIST, PUT, REMOVE, SecretNamed, SecretPut, SecretsTold, SecretTold
 from gateway.admin.database import Database
 from gateway.admin.operations import Acting, Disagrees, Empty, Handlers, Missing
+from gateway.admin.own_settings import channel_of_secret
 from gateway.admin.revisions import TOPIC, Revisions
-from gateway.admin.settings import channel_of_secret
 from gateway.admin.vault import Vault
 
 

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
 from typing import Final
 
 import msgspec
 
-from config.editing import references
 from config.exporting import exported
 from config.forms import Field, form_of, kinds, sections
 from config.overlay import FILE_ONLY, WHOLE, Overlay, Said
@@ -50,7 +49,8 @@ from gateway.admin.consequences import Consequences
 from gateway.admin.database import Transaction
 from gateway.admin.loading import Loader
 from gateway.admin.operations import Acting, Empty, Handlers, Invalid, Missing, Stream
-from gateway.admin.planning import NOTHING, Admit, Plan, Planner, Steps, channels_touched, overlay_paths, refused
+from gateway.admin.own_settings import admitting, sees, sees_path, within
+from gateway.admin.planning import NOTHING, Plan, Planner, Steps, channels_touched, overlay_paths, refused
 from gateway.admin.revisions import Revision, Revisions
 from gateway.admin.vault import Vault
 from gateway.live import Live
@@ -156,20 +156,22 @@ class SettingsActs:
         """Change settings, or try it."""
         for channel in dict.fromkeys(channels_touched(_path(edit.path) for edit in asked.changes)):
             acting.require(channel)  # also of what would stay as it is: else a guess would tell another's setting
-        plan = await self._planner.edited(asked.changes, expected=asked.expected, admit=admitting(acting))
+        with within(acting):
+            plan = await self._planner.edited(asked.changes, expected=asked.expected, admit=admitting(acting))
         return await self.carry_out(acting, plan, reason=asked.reason, dry_run=asked.dry_run)
 
     async def roll_back(self, acting: Acting, asked: RollBackAsked) -> ChangeTold:
         """Let an older overlay count again, or try it."""
         overlay = await self._overlay(asked.number)
-        plan = await self._planner.laid(overlay, expected=asked.expected, admit=admitting(acting))
+        with within(acting):
+            plan = await self._planner.laid(overlay, expected=asked.expected, admit=admitting(acting))
         acting.note(to=asked.number)
         return await self.carry_out(acting, plan, reason=asked.reason, dry_run=asked.dry_run)
 
     async def carry_out(self, acting: Acting, plan: Plan, *, reason: str, dry_run: bool) -> ChangeTold:
         """Carry a plan out that was admitted, if it is meant; where it changes nothing there is no new revision. Raises
         `Disagrees`, `Invalid`."""
-        told = await self._consequences.of(plan, dry_run=dry_run)
+        told = await self._consequences.of(plan, dry_run=dry_run, sees=lambda path: sees_path(acting, path))
         if not plan.touched and not plan.secrets:
             return msgspec.structs.replace(told, number=plan.expected)  # nothing to keep
         acting.note(dry_run=int(dry_run), revision=told.number, settings=len(plan.touched), paths=_paths(plan.touched))
@@ -220,7 +222,7 @@ class SettingsActs:
             settings=tuple(
                 SaidTold(path=path_text(path), value=None if now is None else _json(now))
                 for path, (_, now) in said.items()
-                if _sees(acting, path)
+                if sees(acting, path)
             ),
         )
 
@@ -230,7 +232,7 @@ class SettingsActs:
         changes = tuple(
             Changed(path=path_text(path), was=_told(was), now=_told(now))
             for path, (was, now) in overlay_paths(old.tree, new.tree).items()
-            if _sees(acting, path)
+            if sees(acting, path)
         )
         return Compared(old=asked.old, new=asked.new, changes=changes)
 
@@ -254,7 +256,7 @@ class SettingsActs:
 
 def _line(acting: Acting, revision: Revision, before: Overlay, after: Overlay) -> RevisionLine | None:
     """Return a revision as the actor may see it; None: it touches nothing of theirs."""
-    paths = [path for path in overlay_paths(before.tree, after.tree) if _sees(acting, path)]
+    paths = [path for path in overlay_paths(before.tree, after.tree) if sees(acting, path)]
     if not paths and acting.channels() is not None:
         return None
     return RevisionLine(
@@ -287,38 +289,6 @@ def _path(text: str) -> Steps:
         return path_of(text)
     except ValueError as exc:
         raise Invalid(f"path: {exc}") from None
-
-
-def _sees(acting: Acting, steps: Steps) -> bool:
-    return acting.channels() is None or (len(steps) > 1 and steps[0] == "channels" and acting.may("see", steps[1]))
-
-
-def admitting(acting: Acting) -> Admit:
-    """Return what lets an actor change only what they may. Who holds one channel only also refers to its secrets only, as
-    another's would go wherever that channel's go, and to its rooms only, as staff would be told in another's name."""
-
-    def admit(touched: Mapping[Steps, tuple[Said, Said]]) -> None:
-        channels = list(dict.fromkeys(channels_touched(touched)))
-        for channel in channels:
-            acting.require(channel)
-        for path, (_, now) in touched.items():
-            for name in references(now):
-                acting.require(channel_of_secret(name))
-            if path[-2:] == _DESK and isinstance(now, str):
-                acting.require(now.partition("/")[0])
-        if channels:
-            acting.channel = channels[0] if len(channels) == 1 else None  # of no single one
-
-    return admit
-
-
-_DESK = ("takeover", "desk")
-
-
-def channel_of_secret(name: str) -> str | None:
-    """Return the channel whose own a secret is by its name; None: the gateway's."""
-    first, *rest = name.split(".")
-    return rest[0] if first == "channels" and len(rest) > 1 else None
 
 
 def _paths(touched: Iterable[Steps]) -> str:

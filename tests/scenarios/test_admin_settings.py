@@ -332,6 +332,29 @@ async def test_a_file_that_does_not_go_with_the_revision_is_refused(world: Stage
     assert (3, None) == (mended["number"], mended["problem"])
 
 
+async def test_who_mends_one_channel_is_told_of_that_one_only(world: Stage, admins: Admins) -> None:
+    """What else a revision says that is not in force, and what is wrong with the file elsewhere, is for who sees everything."""
+    await change(admins, edit("learning.tasks", 5))
+    await change(admins, edit("channels.hook.agent", "second"), edit("channels.other.busy", "queue"))
+    await in_force(admins, 2)
+    config = world.gateway.config
+    written = config.read_text("utf-8").replace("  second: {", "  third: {")
+    await world.gateway.stop()
+    config.write_text(written, "utf-8")
+    await world.gateway.start()
+    body = {"changes": [edit("channels.hook.agent", "default")], "dry_run": True}
+    mended = await asked(admins, "POST", "/settings/revisions", body, channel="hook")
+    everything = await asked(admins, "POST", "/settings/revisions", body)
+    config.write_text(written.replace("  other: {", "  other: {busy: 从不, "), "utf-8")
+    refused = await asked(admins, "POST", "/settings/revisions", body, channel="hook")
+    named = await asked(admins, "POST", "/settings/revisions", body)
+
+    assert {"channels.hook.agent"} == {one["path"] for one in mended.body["changes"]}
+    assert "channels.other.busy" in {one["path"] for one in everything.body["changes"]}
+    assert (422, True, False) == (refused.status, "a problem elsewhere" in refused.text, "从不" in refused.text)
+    assert (422, True) == (named.status, "从不" in named.text)
+
+
 async def test_all_that_a_change_brings_about_is_told(world: Stage, admins: Admins) -> None:
     """Who shares a group's memory, who answers in all rooms, what waits for a start, what the file says otherwise: in the trial,
     before anything is done."""

@@ -19,10 +19,10 @@ from gateway.admin.acts.settings import CHANGE, Edit
 from gateway.admin.database import Database, Transaction
 from gateway.admin.loading import Layers, Loader
 from gateway.admin.operations import Acting, Disagrees, Invalid, Refused
+from gateway.admin.own_settings import admitting
 from gateway.admin.planning import Plan, Planner, channels_touched
 from gateway.admin.revisions import Revisions
 from gateway.admin.rights import Actor, Grant, local
-from gateway.admin.settings import admitting
 from gateway.admin.vault import Vault
 from gateway.live import replaced
 from tests.contracts.admin_database import URLS, open_admin_database
