@@ -255,3 +255,21 @@ async def test_a_revoked_token_stops_what_it_follows(admins: Admins) -> None:
             await response.content.read()
 
     assert 401 == (await admins.ask(made["secret"], "GET", "/me")).status
+
+
+async def test_an_owner_restores_whom_the_identity_provider_knows(admins: Admins) -> None:
+    """By their number; of nobody else, and not twice."""
+    admins.stage.sql(
+        "INSERT INTO admin_users (id, name, issuer, subject, created_ms, removed_ms) VALUES (77, 'Bo', 'https://id', 'bo', 1, 2)"
+    )
+    async with admins.signed_in("ann") as owner:
+        await owner.get("/admin/users")
+        wrong = await owner.post("/admin/users/restore", user="Bo")
+        unknown = await owner.post("/admin/users/restore", user="987654")
+        await owner.get("/admin/users")
+        restored = await owner.post("/admin/users/restore", user="77")
+        await owner.get("/admin/users")
+        again = await owner.post("/admin/users/restore", user="77")
+
+    assert [422, 404, 303, 404] == [wrong.status, unknown.status, restored.status, again.status]
+    assert [(None,)] == admins.stage.rows("SELECT removed_ms FROM admin_users WHERE id = 77")

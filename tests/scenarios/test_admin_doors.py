@@ -1,9 +1,10 @@
 """Every act through the doors for programs, by role: what a role holds is done, what it lacks is refused, with the same word at
-each door."""
+each door. And every act has its place in the console."""
 
 from __future__ import annotations
 
 import argparse
+import ast
 import asyncio
 import importlib
 import json
@@ -16,6 +17,7 @@ from urllib.parse import quote, urlencode
 import pytest
 from msgspec import inspect
 
+import gateway.admin.console
 import tests.admin_examples
 from gateway.admin.admin_cli import admin
 from gateway.admin.binding import in_query, path_fields
@@ -166,3 +168,38 @@ def test_every_act_is_in_the_table_once() -> None:
     assert len(set(places)) == len(places)
     assert [] == [name for name in names if name.count(".") != 1]
     assert {} == {name: given for name, given in EXAMPLES.items() if name not in names}
+
+
+ELSEWHERE = {
+    "takeovers.ask": "who may ask for a human in a conversation may be that human: the console offers to take it over",
+    "usage.turn": "a turn's page tells what it cost, as part of `turns.trace`",
+}
+
+
+def _performed(path: Path) -> set[str]:
+    """Return the names of the operations that a module of the console names, imported by themselves or with their module."""
+    found: set[str] = set()
+    modules: dict[str, Any] = {}
+    tree = ast.parse(path.read_text("utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gateway.admin.acts"):
+            module = importlib.import_module(node.module or "")
+            for alias in node.names:
+                one = getattr(module, alias.name, None)
+                if isinstance(one, Operation):
+                    found.add(one.name)
+                else:
+                    modules[alias.asname or alias.name] = one
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            one = getattr(modules.get(node.value.id), node.attr, None)
+            if isinstance(one, Operation):
+                found.add(one.name)
+    return found
+
+
+def test_every_act_has_a_page() -> None:
+    """The console performs each operation somewhere: none can be done by programs only."""
+    used = set().union(*map(_performed, Path(gateway.admin.console.__path__[0]).glob("*.py")))
+
+    assert sorted(ELSEWHERE) == sorted({operation.name for operation in OPERATIONS} - used)

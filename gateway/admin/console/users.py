@@ -29,6 +29,14 @@ async def _listed(visit: Visit, *, status: int = 200, problems: tuple[FieldProbl
         users=page.users,
         more=f"{USERS}?after={page.next}" if page.next else None,
         may_add=visit.may("access"),
+        number=Field(
+            name="user",
+            label=visit.t("users.number"),
+            value=visit.form.get("user", ""),
+            required=True,
+            error=error_of(problems, "user"),
+            attributes={"inputmode": "numeric", "autocomplete": "off"},
+        ),
         fields=(
             Field(
                 name="name",
@@ -62,6 +70,15 @@ async def add(visit: Visit) -> web.StreamResponse:
     if made.password is None:
         return visit.see_other(f"{USERS}/{made.user}", told="users.added")
     return visit.render("users/password.html", user=made.user, name=name, password=made.password)
+
+
+async def restore(visit: Visit) -> web.StreamResponse:
+    """Let a removed user of the identity provider sign in again."""
+    try:
+        await visit.perform(access.USERS_RESTORE, asked(access.USERS_RESTORE, user=visit.form.get("user", "")))
+    except Invalid as fault:
+        return await _listed(visit, status=422, problems=fault.problems)
+    return visit.see_other(USERS, told="users.restored")
 
 
 async def show(visit: Visit) -> web.StreamResponse:
@@ -179,6 +196,7 @@ PART = Part(
     pages=(
         get("/users", listing),
         post("/users", add),
+        post("/users/restore", restore),
         get("/users/{user:[0-9]{1,18}}", show),
         post("/users/{user:[0-9]{1,18}}/grant", grant),
         post("/users/{user:[0-9]{1,18}}/revoke", revoke),

@@ -76,9 +76,17 @@ WORDS: Catalogue = {
     "users.remove.sure": {"en": "Remove {name}?", "zh": "移除 {name}？"},
     "users.remove.told": {
         "en": "Rights, sessions and API tokens end at once. The audit log keeps the number. Who comes from the identity "
-        "provider stays out, until `users.restore` is asked for their number.",
+        "provider stays out, until restored by their number.",
         "zh": "其权限、会话和 API 令牌立即失效。审计日志保留其编号。"
-        "来自身份提供方的用户也无法再登录，除非按其编号执行 users.restore。",
+        "来自身份提供方的用户也无法再登录，除非按其编号恢复。",
     },
+    "users.restore": {"en": "Restore a removed user", "zh": "恢复已移除的用户"},
+    "users.restore.told": {
+        "en": "For who signs in by the identity provider: the audit log has their number, in the entry of their removal.",
+        "zh": "适用于通过身份提供方登录的用户：编号见审计日志中移除该用户的记录。",
+    },
+    "users.restore.go": {"en": "Restore", "zh": "恢复"},
+    "users.restored": {"en": "The user may sign in again.", "zh": "该用户可以重新登录。"},
+    "users.number": {"en": "User's number", "zh": "用户编号"},
     "users.removed": {"en": "The user is removed.", "zh": "用户已移除。"},
 }
