@@ -426,7 +426,7 @@ async def run(
             metrics.turn_ended(channel=channel, agent="", outcome=outcome, rule=rule)
 
         takeovers = TakeoverRows(storage.admin)
-        mailbox = Mailbox(rows=takeovers, outbox=queues)
+        mailbox = Mailbox(rows=takeovers, inbox=queues, outbox=queues)
         human_talk = HumanTalk(store, names=memory.names, clock=now_ms)
 
         def taken_over(places: frozenset[Place]) -> None:

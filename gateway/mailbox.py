@@ -6,7 +6,7 @@ from typing import Literal
 
 from adapters.base import Said, SaidSince, Sender
 from gateway.admin.takeovers import Place, TakeoverRows
-from gateway.inbox.base import Outbox
+from gateway.inbox.base import Inbox, Outbox
 from memory.ids import made_ms
 from memory.key import ANY, encode_part
 
@@ -16,8 +16,9 @@ AT_ONCE = 50
 class Mailbox:
     """Implements `adapters.base.Unasked`."""
 
-    def __init__(self, *, rows: TakeoverRows, outbox: Outbox) -> None:
+    def __init__(self, *, rows: TakeoverRows, inbox: Inbox, outbox: Outbox) -> None:
         self._rows = rows
+        self._inbox = inbox
         self._outbox = outbox
 
     async def said_to(
@@ -32,13 +33,18 @@ class Mailbox:
         said: list[Said] = []
         last = after
         for turn_id in turns:
+            if await self._under_way(turn_id):
+                break  # what is behind it waits
             text = await self._outbox.reply(turn_id)
-            if text is None:
-                break  # it is on its way through the lane; what is behind it waits
             last = str(turn_id)
             if text:
                 said.append(Said(id=last, text=text, said_ms=made_ms(turn_id)))
         return SaidSince(said=tuple(said), last=last)
+
+    async def _under_way(self, turn_id: int) -> bool:
+        """Whether it is on its way through the lane; else it can be fetched, has ended without a word, or its time is over."""
+        event = await self._inbox.event(turn_id)
+        return event is not None and event.state in ("accepted", "running")
 
     async def _beginning(self, place: Place) -> int:
         """Return what to begin with: the take-over that is under way, whose number is less than those of all that is said in it;

@@ -83,7 +83,7 @@ class World:
             made=self.made,
             clock=self.clock,
         )
-        self.mailbox = Mailbox(rows=self.rows, outbox=queues)
+        self.mailbox = Mailbox(rows=self.rows, inbox=queues, outbox=queues)
         self.humans = self.another()
 
     def another(self, rows: TakeoverRows | None = None) -> Humans:

@@ -15,6 +15,7 @@ from gateway.desk import YOUNG_MS
 from gateway.errors import StoreBusy
 from gateway.human_notices import told
 from gateway.humans import MOST_CHARS, SUMMARY_CHARS
+from gateway.inbox.base import Outcome
 from gateway.taking_over import Wish, deadline_ms, settings_of
 from tests.unit.human_world import ANN, BOB, Said, World, world
 
@@ -281,3 +282,22 @@ class TestMailbox:
         assert () == other.said
         await world.humans.hand_back(mine, ANN, None)
         assert int((await fetch(None))[1]) > mine.id
+
+    async def test_what_ended_without_a_word_holds_up_nothing(self, world: World) -> None:
+        """Given up, or purged when its time was over: what is said behind it is fetched all the same."""
+        zoe = Sender(user="zoe", tenant="t", account="zoe")
+        mine = await world.humans.begin(await world.turn(world.route(channel="page")), ANN, over=False)
+        lost = await world.humans.say(mine, ANN, "lost 丢了", key="1")
+        for claim in await world.queues.claim(5):
+            ids = [event.id for event in await world.queues.waiting(claim.lane)]
+            await world.queues.start(ids, turn_id=ids[0], lane=claim.lane, fence=claim.fence)
+            await world.queues.finish(ids, Outcome(state="dead"), lane=claim.lane, fence=claim.fence)
+            assert await world.queues.release(claim)
+
+        async def last() -> str:
+            told_ = await world.mailbox.said_to("page", zoe, room="r1", chat_type="private", after=str(mine.id))
+            return told_.last
+
+        assert str(lost) == await last()
+        await world.humans.say(mine, ANN, "still here", key="2")
+        assert str(lost) == await last()
