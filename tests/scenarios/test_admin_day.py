@@ -113,8 +113,8 @@ async def test_she_adds_a_channel_and_gives_one_room_another_agent(ada: Window, 
         await picture(page, "a-room-of-its-own", top="#tried")
         await saved(page, morning)
 
-        asked = await ann.says(careers, f"{bot.mention} Do you have work for a baker?")
-        await careers.reply(bot, after=asked)
+        await ann.says(careers, f"{bot.mention} Do you have work for a baker?")
+        await careers.wait_for(lambda _: any(OF_COURSE in message.shown for message in careers.messages()), 20)
         assert "qwen3" == morning.stage.model.models[-1]
 
 
