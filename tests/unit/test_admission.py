@@ -332,3 +332,21 @@ def test_every_event_gets_exactly_one_verdict_with_its_rule(
     assert verdict.rule
     if event.sender.is_bot:
         assert verdict.action == "ignore" or (bots == "answer" and not verdict.refused)
+
+
+@pytest.mark.parametrize(
+    ("fields", "settings", "verdict"),
+    [
+        ({}, {}, "answer taken_over"),
+        ({}, {"observe": True}, "answer taken_over"),
+        ({"mentions_bot": True}, {}, "answer mention"),
+        ({"text": " "}, {}, "ignore empty"),
+        ({"sender": msgspec.structs.replace(ANA, is_bot=True)}, {}, "ignore bot"),
+        ({}, {"allow": {"people": ["T1.U9"]}}, "ignore not_allowed"),
+    ],
+)
+def test_a_human_who_has_the_conversation_hears_all_of_it(
+    fields: dict[str, Any], settings: dict[str, Any], verdict: str
+) -> None:
+    """Nobody has to call the bot then, and nobody is let in who was not."""
+    assert decide(said(**fields), room(**settings), taken_over=True) == verdict

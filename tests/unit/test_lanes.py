@@ -364,6 +364,7 @@ async def test_stop_outweighs_interruption(inbox: SqliteInbox) -> None:
     """Whoever says stop means it, whatever else was said before or after."""
     turn = Running(claim=None, turn_id=1, speaker="a", events=(), attempts=0)  # type: ignore[arg-type]
     turn.halt("interrupted")
+    turn.halt("taken_over")
     turn.halt("withdrawn")
     turn.halt("stopped")
     turn.halt("interrupted")
