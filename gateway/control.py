@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -84,6 +85,7 @@ class Control:
         self._look_s = look_s
         self._later: dict[int, Event] = {}
         self._met: set[int] = set()  # of these: whose message had begun
+        self._desks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
         self._wake = asyncio.Event()
         self._runs = False
         self._behind: set[asyncio.Task[None]] = set()  # owned by `run`
@@ -193,7 +195,9 @@ class Control:
     async def _outcome(self, event: Event, route: Route) -> Outcome | None:
         match route.event:
             case MessageEvent() as message if route.rule == DESK:
-                await self._desk_said(event, await self._naming.named(message))
+                # In the order in which it came, whoever's name takes long: it is said to the person in that order.
+                async with self._desks.setdefault((message.channel, message.room), asyncio.Lock()):
+                    await self._desk_said(event, await self._naming.named(message))
                 return _applied(DESK, known=True)
             case MessageEvent() as message:
                 command = parse_command(message.text)

@@ -12,6 +12,7 @@ import pytest
 
 from adapters.base import DeleteEvent, EditEvent, InboundEvent, MessageEvent, MoveEvent, Sender
 from config.loader import load
+from gateway.admission import DESK
 from gateway.amending import subject_of
 from gateway.control import Control
 from gateway.errors import StoreBusy
@@ -66,6 +67,7 @@ class House:
         self.platform = Names()
         self.ended: list[str] = []
         self.counted: list[tuple[str, str]] = []
+        self.staff: list[str] = []
         self.control = self.another()
 
     def another(self, queues: Queues | None = None) -> Control:
@@ -85,12 +87,15 @@ class House:
                 outbox=queues, names=self.memory.names, ids=self.ids, made=lambda _: None, ended=_ignored
             ),
             moved=rooms.move,
-            desk_said=_nobody_said,
+            desk_said=self._staff_said,
             settled=lambda events, _: self.ended.extend(event.state for event in events),
             ended=lambda _, outcome, rule: self.counted.append((outcome, rule)),
             retry_s=0.01,
             look_s=0.01,
         )
+
+    async def _staff_said(self, _event: Event, message: MessageEvent) -> None:
+        self.staff.append(message.text)
 
     async def told(self, event: InboundEvent, *, rule: str = "observe", lane: str = "lane") -> Event:
         """Store an event as intake does; as a message that waits if its rule is `always`."""
@@ -125,10 +130,6 @@ class House:
 
 async def _never(turn: Running) -> None:
     raise AssertionError("no lane runs here")
-
-
-async def _nobody_said(_event: Event, _message: MessageEvent) -> None:
-    raise AssertionError("no staff here")
 
 
 async def _ignored(turn_id: int) -> None:
@@ -216,6 +217,20 @@ async def test_the_acknowledgement_waits_for_no_names(house: House, said: Inboun
         await _until_ended(house, event)
 
     assert "slow 慢" in await house.background()
+
+
+async def test_what_staff_say_stays_in_order(house: House) -> None:
+    """Also where the name of who said the first thing takes long: each is passed on to the person as it comes."""
+    house.platform.held["first 一"] = asyncio.Event()
+    first, second = [await house.told(_message(text), rule=DESK) for text in ("first 一", "second 二")]
+    async with _running(house):
+        for event in (first, second):
+            await house.control.take(event)
+        house.platform.held["first 一"].set()
+        for event in (first, second):
+            await _until_ended(house, event)
+
+    assert ["first 一", "second 二"] == house.staff
 
 
 async def test_what_still_waits_for_names_at_the_end_stays_for_the_next_start(house: House) -> None:
