@@ -36,6 +36,8 @@ LOOK_S = 60.0
 
 _WAITING: Mapping[str, Literal["waiting", "taken"]] = {"asked": "waiting", "active": "taken"}
 
+_IN_BETWEEN = "something was done here in between; look again"
+
 MOST_CHARS = 32_000
 SUMMARY_CHARS = 2_000
 
@@ -204,7 +206,8 @@ class Humans:
         if not text.strip() or len(text) > MOST_CHARS:
             raise Invalid(f"text: {len(text)} characters; write 1 to {MOST_CHARS}")
         self._held_by(of, operator)
-        await self._rows.touch(of.id, now_ms=self._clock())
+        if not await self._rows.touch(of, now_ms=self._clock()):
+            raise Disagrees(_IN_BETWEEN)
         turn_id = await self._lane.put(of, "said", f"said:{key}", text=text)
         if not at_desk:
             await self._desk.said(of, turn_id, text)
@@ -232,7 +235,7 @@ class Humans:
 
     async def _end(self, of: Takeover, how: Ending, *, summary: str | None) -> Takeover:
         if not await self._rows.end(of, how, summary=summary, now_ms=self._clock()):
-            raise Disagrees("something was done here in between; look again")
+            raise Disagrees(_IN_BETWEEN)
         ended = await self.find(of.id)
         self._ended(ended)
         await self._tell(ended)

@@ -184,11 +184,17 @@ class TakeoverRows:
             await self._database.tell(TOPIC)
         return bool(changed)
 
-    async def touch(self, id_: int, *, now_ms: int) -> None:
-        """Note that the operator has just done something: the time-out begins anew."""
-        await self._run(
-            "UPDATE takeovers SET touched_ms = :now WHERE id = :id AND touched_ms < :now", id=id_, now=now_ms
-        )
+    async def touch(self, of: Takeover, *, now_ms: int) -> bool:
+        """Note that the operator has just done something: the time-out begins anew. False: it has changed since `of` was read."""
+        async with self._database.writing() as db:
+            touched = await db.run(
+                """UPDATE takeovers SET touched_ms = CASE WHEN touched_ms < :now THEN :now ELSE touched_ms END
+                WHERE id = :id AND changes = :changes AND state <> 'ended'""",
+                id=of.id,
+                changes=of.changes,
+                now=now_ms,
+            )
+        return bool(touched)
 
     async def heard(self, id_: int, *, last: bytes, turn_id: int, person_id: int | None) -> None:
         """Note where the person has spoken last, and who that was."""

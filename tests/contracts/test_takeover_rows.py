@@ -92,14 +92,15 @@ async def test_a_time_out_loses_to_an_act(rows: TakeoverRows) -> None:
     await rows.take(asked, operator="user:1", name="Ann", now_ms=NOW)
     seen = await rows.get(1)
     assert seen is not None
-    await rows.touch(1, now_ms=NOW + 1)
+    touched = [await rows.touch(row, now_ms=NOW + 1) for row in (asked, seen)]
 
     late = await rows.end(seen, "timed_out", summary=None, now_ms=NOW + 2)
     again = await rows.get(1)
     assert again is not None
     both = await asyncio.gather(*(rows.end(again, "timed_out", summary=None, now_ms=NOW + 2) for _ in range(2)))
 
-    assert (False, [False, True]) == (late, sorted(both))
+    assert ([False, True], False, [False, True]) == (touched, late, sorted(both))
+    assert not await rows.touch(seen, now_ms=NOW + 3)
 
 
 async def test_the_nearest_conversation_counts(rows: TakeoverRows) -> None:

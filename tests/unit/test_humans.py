@@ -74,6 +74,18 @@ class TestOperators:
                 await missing
         assert ("done 完", "look 看") == (ended.summary, ended.note)
 
+    async def test_nothing_is_said_in_what_changed_hands_meanwhile(self, world: World) -> None:
+        """Who decided on an old look: a colleague has it now, or the bot again; what they wrote reaches nobody."""
+        mine = await world.humans.begin(await world.turn(), ANN, over=False)
+        theirs = await world.humans.take(mine, BOB, over=True)
+        with pytest.raises(Disagrees, match="in between"):
+            await world.humans.say(mine, ANN, "too late", key="1")
+        await world.humans.hand_back(theirs, BOB, None)
+        with pytest.raises(Disagrees, match="in between"):
+            await world.humans.say(theirs, BOB, "太晚了", key="2")
+
+        assert ["begun", "begun", "ended"] == await world.acts()
+
     async def test_a_request_can_be_dismissed_by_anybody(self, world: World) -> None:
         asked = await world.humans.ask_for(await world.turn(), None)
 
