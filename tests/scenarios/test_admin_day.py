@@ -21,7 +21,7 @@ from tests.scenarios.admin_day import FORGOT, OF_COURSE, ORDER, Day, day
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300)]
 
 CHANNELS = "Channels"
-SIZE = {"width": 1040, "height": 700}
+SIZE = {"width": 1120, "height": 720}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
