@@ -9,16 +9,18 @@ from gateway.admin.acts.turns import REPLAY, PromptMessageTold, PromptShown, Rep
 from gateway.admin.operations import Acting, FieldProblem, Handlers, Invalid
 from gateway.admin.seen import admit, missing, number
 from gateway.admin.service import Admin
+from gateway.admin.trace_told import elsewhere
 from gateway.errors import BadRequest
 from gateway.inbox.base import Inbox
-from memory.base import Context
+from memory.base import Context, Store
 
 
 class ReplayActs:
     """Makes prompts again; asks no agent."""
 
-    def __init__(self, *, admin: Admin, inbox: Inbox, configuration: Callable[[], Configuration]) -> None:
+    def __init__(self, *, admin: Admin, store: Store, inbox: Inbox, configuration: Callable[[], Configuration]) -> None:
         self._admin = admin
+        self._store = store
         self._inbox = inbox
         self._configuration = configuration
 
@@ -32,6 +34,7 @@ class ReplayActs:
             raise missing(what)
         admit(acting, event.channel, what)
         acting.note(turn=asked.turn, settings=asked.settings, changes=len(asked.changes))
+        await self._hold_back(acting, event.turn_id)
         under = self._configuration() if asked.settings == "now" else None
         try:
             made = await self._admin.replay(event.turn_id, asked.changes, under=under)
@@ -49,6 +52,12 @@ class ReplayActs:
             now=_shown(made.context),
             difference=made.difference,
         )
+
+    async def _hold_back(self, acting: Acting, turn_id: int) -> None:
+        """Raise `Refused` where the prompt may hold what was said in a channel that the actor does not hold."""
+        ledger = None if acting.may("read") else await self._store.ledger(turn_id)
+        if ledger is not None and any(elsewhere(one.section, one.ids, ledger.scope_id) for one in ledger.entries):
+            acting.require(None)
 
 
 def _shown(context: Context) -> PromptShown:

@@ -150,6 +150,8 @@ class Tail:
                 await self._look()
             except StoreBusy:
                 logger.warning("the tail waits for the queue", exc_info=True)
+            except Exception:  # people are answered whether or not anybody can watch
+                logger.exception("the tail failed; it looks again")
             await asyncio.sleep(self._look_s)  # not oftener, however busy the queues are
 
     async def _begin(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from gateway.admin.acts.turns import CallTold, EntryTold, LessonTold, PieceTold, PromptTold, SaidTold
@@ -34,9 +35,21 @@ def said_told(event: Event, *, words: bool) -> SaidTold:
     )
 
 
-def prompt_told(prompted: Prompted, *, words: bool) -> PromptTold:
-    """Return the record of a prompt."""
+PERSONAL = frozenset({"pinned", "profile", "recalled"})
+"""Sections of a prompt that come from wherever the person has talked."""
+
+
+def elsewhere(section: str, ids: Sequence[str | int], scope_id: int) -> bool:
+    """Whether the words of a candidate may have been said in other channels than the turn's. Fails closed: what memory keeps of
+    a person is taken to be from anywhere."""
+    return section in PERSONAL and not (section == "recalled" and bool(ids) and str(ids[0]) == str(scope_id))
+
+
+def prompt_told(prompted: Prompted, *, words: bool, everywhere: bool) -> PromptTold:
+    """Return the record of a prompt. `everywhere`: to a reader of all channels; others see no words that may come from one that
+    they do not hold."""
     ledger, explanation = prompted
+    hidden = [not everywhere and elsewhere(one.section, one.ids, ledger.scope_id) for one in explanation.entries]
     entries = tuple(
         EntryTold(
             section=one.section,
@@ -45,10 +58,11 @@ def prompt_told(prompted: Prompted, *, words: bool) -> PromptTold:
             rule=one.rule,
             tokens=one.tokens,
             role=one.role,
-            speaker=one.speaker if words else "",
-            text=one.text if words else "",
+            speaker=one.speaker if words and not hides else "",
+            text=one.text if words and not hides else "",
+            elsewhere=words and hides,
         )
-        for one in explanation.entries
+        for one, hides in zip(explanation.entries, hidden, strict=True)
     )
     return PromptTold(
         now_ms=ledger.now_ms,
@@ -57,7 +71,7 @@ def prompt_told(prompted: Prompted, *, words: bool) -> PromptTold:
         failed=ledger.failed,
         notes=ledger.notes,
         exact=explanation.exact,
-        system=explanation.system if words else "",
+        system=explanation.system if words and not any(hidden) else "",
         entries=entries,
     )
 

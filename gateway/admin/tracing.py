@@ -93,7 +93,7 @@ class TraceActs:
             ),
             conversation=await self._conversation(event, route, ledger),
             session=event.session,
-            prompt=None if prompted is None else prompt_told(prompted, words=words),
+            prompt=None if prompted is None else prompt_told(prompted, words=words, everywhere=acting.may("read")),
             calls=() if ledger is None else tuple(map(call_told, ledger.calls)),
             spent=await self._spent(turn_id),
             reply=replies.get(turn_id, "") if words and replies else None,

@@ -106,7 +106,7 @@ def seeing_acts(parts: Parts) -> tuple[Handlers, ...]:
         database=parts.database,
         configuration=parts.configuration,
     )
-    replays = ReplayActs(admin=admin, inbox=parts.inbox, configuration=parts.configuration)
+    replays = ReplayActs(admin=admin, store=parts.store, inbox=parts.inbox, configuration=parts.configuration)
     conversations = ConversationActs(browsing=parts.store.browsing, looking=looking)
     acts = (health, turns, traces, replays, conversations, parts.tail)
     return tuple(one.handlers() for one in acts)

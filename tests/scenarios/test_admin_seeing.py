@@ -354,6 +354,26 @@ class TestRights:
             assert 403 == (await eyes.ask("GET", path))[0]
         assert 403 == (await eyes.ask("POST", f"/turns/{turn['turn']}/replay", json={}))[0]
 
+    async def test_what_memory_keeps_of_a_person_is_shown_to_readers_of_all_channels(self, world: Stage) -> None:
+        """It may have been said anywhere. Who reads one channel sees that it went in, and no word of it; nor the prompt whole."""
+        hook, everywhere, here = world.hook(), Eyes(world, "operator"), Eyes(world, "operator", "hook")
+        await learned(everywhere, await hook.say("I am allergic to peanuts.", sender="u77", conversation="nuts"))
+        turn = await hook.say("What shall I cook?", sender="u77", conversation="nuts-2")
+        path = f"/turns/{turn['turn']}"
+        whole, part = (await everywhere.get(path))["prompt"], (await here.get(path))["prompt"]
+        pinned, hidden = ([one for one in told["entries"] if one["section"] == "pinned"] for told in (whole, part))
+
+        assert "peanuts" in pinned[0]["text"]
+        assert "peanuts" in whole["system"]
+        assert [("", "", True, "in")] == [
+            (one["text"], one["speaker"], one["elsewhere"], one["verdict"]) for one in hidden
+        ]
+        assert "What shall I cook?" in [one["text"] for one in part["entries"]]
+        assert "" == part["system"]
+        assert "peanuts" not in (await here.ask("GET", path))[1]
+        assert 403 == (await here.ask("POST", f"{path}/replay", json={}))[0]
+        assert 200 == (await everywhere.ask("POST", f"{path}/replay", json={}))[0]
+
     async def test_the_operator_of_a_channel_knows_of_no_other(self, world: Stage) -> None:
         """Not by listing, not by searching, not by an id; a wrong id and another's look alike."""
         eyes = Eyes(world, "operator", "other")

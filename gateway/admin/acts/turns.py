@@ -109,7 +109,8 @@ class EndTold(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EntryTold(msgspec.Struct, frozen=True, kw_only=True):
-    """A candidate of the prompt: whether it went in, whole or cut, by which rule. Speaker and text are for who may read."""
+    """A candidate of the prompt: whether it went in, whole or cut, by which rule. Speaker and text are for who may read.
+    `elsewhere`: they are not shown, as they may have been said in a channel that the reader does not hold."""
 
     section: str
     ids: tuple[str, ...]
@@ -119,6 +120,7 @@ class EntryTold(msgspec.Struct, frozen=True, kw_only=True):
     role: str
     speaker: str
     text: str
+    elsewhere: bool = False
 
 
 class CallTold(msgspec.Struct, frozen=True, kw_only=True):
@@ -214,7 +216,8 @@ class TurnTrace(msgspec.Struct, frozen=True, kw_only=True):
 
 class SettingTold(msgspec.Struct, frozen=True, kw_only=True):
     """The setting that decided: its path in the settings file where it applies, its value as JSON when the turn was accepted
-    (None: not known any more) and now, and where the value of now comes from. `at`: the most specific place that can say otherwise."""
+    (None: not known any more) and now, and where the value of now comes from. `at`: the most specific place that can say
+    otherwise."""
 
     path: str
     then: str | None

@@ -100,6 +100,10 @@ WORDS: Catalogue = {
     "turns.language": {"en": "Language", "zh": "语言"},
     "turns.conversation": {"en": "Show the conversation", "zh": "查看整个对话"},
     "turns.budget": {"en": "Tokens", "zh": "词元"},
+    "turns.elsewhere": {
+        "en": "perhaps said in another channel: for readers of all channels",
+        "zh": "可能来自其他渠道：仅可查看所有渠道的人可见",
+    },
     "turns.entries": {"en": "What was in question, and whether it went in", "zh": "候选内容及取舍"},
     "turns.section": {"en": "Part", "zh": "部分"},
     "turns.verdict": {"en": "Went in", "zh": "是否采用"},
