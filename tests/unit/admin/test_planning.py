@@ -212,6 +212,18 @@ def test_whose_a_setting_is() -> None:
     assert [None] * 5 == list(channels_touched([*others, ("memory", "window")]))
 
 
+def test_quotas_of_a_channel_are_the_gateways_wherever_they_stand() -> None:
+    """Who looks after a channel does not raise what it may cost; a room that is called so is a room."""
+    quotas = [
+        ("channels", "a", "quota", "room"),
+        ("channels", "a", "rooms", "r", "quota"),
+        ("channels", "a", "rooms", "r", "threads", "t", "quota", "soft"),
+    ]
+
+    assert [None] * 3 == list(channels_touched(quotas))
+    assert ["a"] == list(channels_touched([("channels", "a", "rooms", "quota", "agent")]))
+
+
 @pytest.mark.parametrize(
     "edit",
     [
