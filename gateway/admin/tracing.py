@@ -74,6 +74,7 @@ class TraceActs:
         events = await self._looking.of_turns([turn_id]) if event.kind == "message" else (event,)
         about = () if event.subject is None else await self._looking.about(event.subject)
         own, gone = {one.id for one in events}, _gone(event, about)
+        learning = await self._learning(turn_id)  # first: what is done by now is in the ledger that is read next
         prompted = await self._prompted(turn_id)
         ledger = None if prompted is None else prompted.ledger
         replies = await self._looking.replies([turn_id])
@@ -98,7 +99,7 @@ class TraceActs:
             spent=await self._spent(turn_id),
             reply=replies.get(turn_id, "") if words and replies else None,
             pieces=tuple(piece_told(sent, words=words) for sent in await self._looking.chunks([turn_id])),
-            learning=await self._learning(turn_id),
+            learning=learning,
             learned=() if prompted is None else lessons_told(prompted.explanation, words=words),
         )
 

@@ -67,6 +67,13 @@ async def admins(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Admi
             await hook.say(ALL, sender=HOSTILE[1][:60], name=ALL[:120], conversation=HOSTILE[1][:60])
             await hook.say(f"我的名字是 {HOSTILE[0]}", sender="alice", name=HOSTILE[2])
             await hook.say("/human", sender="alice", name=HOSTILE[2])
+        # To a webhook nothing can be sent, so nobody can be asked for there: the rows are as of a kind that has both.
+        running.sql(
+            """INSERT INTO takeovers (id, channel, conversation, "user", chat_type, state, asked_by, note, since_ms, touched_ms,
+              created_ms, "last", turn_id, changes)
+            SELECT max(id), channel, 'c1', CAST(speaker AS TEXT), 'private', 'asked', 'agent', '<script>zq9()</script>',
+              accepted_ms, accepted_ms, accepted_ms, body, turn_id, 0 FROM inbox_events GROUP BY channel"""
+        )
         made = Admins(running)
         await made.user(OWNER)
         await made.local("POST", "/tokens", name=ALL[:90], grants=[{"role": "viewer"}])
