@@ -170,7 +170,16 @@ async def test_a_browser_runs_nothing_of_it(admins: Admins) -> None:
             [{"name": cookie.key, "value": cookie.value, "url": origin} for cookie in reader.session.cookie_jar]
         )
         page, told = await context.new_page(), list[str]()
-        page.on("console", lambda message: told.append(message.text) if message.type == "error" else None)
+        # That a page says by its status what it needs, or that there is none, the browser notes too.
+        noted = re.compile(r"Failed to load resource: the server responded with a status of (404|422) ")
+        page.on(
+            "console",
+            lambda said: told.append(said.text) if said.type == "error" and not noted.match(said.text) else None,
+        )
+        page.on(
+            "response",
+            lambda one: told.append(one.url) if one.status >= 400 and one.request.resource_type != "document" else None,
+        )
         page.on("pageerror", lambda error: told.append(str(error)))
         page.on("dialog", lambda dialog: told.append(dialog.message))
         page.on("request", lambda request: None if request.url.startswith(origin) else told.append(request.url))
