@@ -726,7 +726,12 @@ async def run(
             loading = layers.loader.load
             async with aclosing(watch(path, loading, current=configuration, nudge=nudge)) as changes:
                 async for change in changes:
-                    await take_over(change, lambda changed: put_in_place(changed, tasks), retry_s=settings.queue.poll_s)
+                    await follow_change(
+                        change,
+                        lambda changed: put_in_place(changed, tasks),
+                        not_in_force=layers.loader.not_in_force,
+                        retry_s=settings.queue.poll_s,
+                    )
 
         async with asyncio.TaskGroup() as tasks:
             await rooms.look()
@@ -770,14 +775,15 @@ async def run(
             await live.aclose()
 
 
-async def take_over(
+async def follow_change(
     change: Configuration | InvalidSettings,
     put_in_place: Callable[[Configuration], Awaitable[None]],
     *,
+    not_in_force: Callable[[str], None],
     retry_s: float,
 ) -> None:
     """Put changed settings in place, or say why not; what ran before runs on in that case. Waits for a store that is away:
-    the file will not change a second time."""
+    the file will not change a second time. `not_in_force` is told what went wrong with settings that are valid."""
     if isinstance(change, InvalidSettings):
         for problem in change.problems:
             logger.error("settings refused; the last good ones stay", extra={"problem": str(problem)})
@@ -785,11 +791,12 @@ async def take_over(
     while True:
         try:
             await put_in_place(change)
-        except StoreUnavailable:
+        except (StoreBusy, StoreUnavailable):
             logger.warning("changed settings wait for the store", exc_info=True)
             await asyncio.sleep(retry_s)  # nothing tells when it is back
-        except Exception:
+        except Exception as exc:
             logger.exception("settings could not be put in place; the last good ones stay")
+            not_in_force(f"{type(exc).__name__}: could not be put in place; the log says why")
             return
         else:
             logger.info("settings changed", extra={"revision": change.revision})

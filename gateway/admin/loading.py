@@ -124,6 +124,10 @@ class Loader:
         self.problem = None
         return configuration
 
+    def not_in_force(self, problem: str) -> None:
+        """Note why valid settings did not come into force, until others are read."""
+        self.problem = problem
+
     async def tried(
         self, tree: Mapping[str, Said], *, number: int, secrets: Mapping[str, str] | None = None
     ) -> Configuration:
