@@ -121,6 +121,11 @@ class Desk:
         text = told("desk_other_has_it", self._language(of), name=_plain(of.operator_name))
         await self._post(of, f"other {of.operator} {account}", text)
 
+    async def not_passed_on(self, of: Takeover, event_id: int, *, chars: int, most: int) -> None:
+        """Tell that a message of the staff's has gone to nobody, and why."""
+        text = told("desk_not_passed_on", self._language(of), chars=chars, most=most)
+        await self._post(of, f"not passed on {event_id}", text)
+
     async def over(self, of: Takeover) -> None:
         """Tell, once, that it has ended."""
         await self._post(of, "over", told("desk_over", self._language(of)))

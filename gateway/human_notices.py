@@ -56,6 +56,10 @@ HUMAN_NOTICES: dict[str, dict[Language, str]] = {
         "zh": "**{who}** 请求人工（{why}）。{said}\n\n回复这条消息即可：第一位回复的人接手对话，其在此写的内容会发给对方。"
         "`!back 小结` 交还对话。",
     },
+    "desk_not_passed_on": {
+        "en": "This went to nobody: it has {chars} characters, and {most} are the most.",
+        "zh": "这条内容没有发出：共 {chars} 个字符，最多 {most} 个。",
+    },
     "desk_begun": {
         "en": "{name} has taken over **{who}**.",
         "zh": "{name} 已接手 **{who}**。",

@@ -272,6 +272,9 @@ class Humans:
                 if of.state == "asked":
                     of = await self.take(of, operator, over=False)
                 await self.say(of, operator, message.text, key=f"desk:{event.id}", at_desk=True)
+        except Invalid:
+            most = SUMMARY_CHARS if word == "back" else MOST_CHARS
+            await self._desk.not_passed_on(of, event.id, chars=len(message.text), most=most)
         except Disagrees:
             now = await self.find(of.id)
             if now.state == "ended":

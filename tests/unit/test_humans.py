@@ -205,6 +205,19 @@ class TestDesk:
         assert 1 == posts.count(told("desk_other_has_it", "zh", name="op"))
         assert posts[-1] == told("desk_over", "zh")
 
+    async def test_what_is_too_long_to_be_passed_on_is_told(self, world: World) -> None:
+        """A summary that nobody keeps must not look as if it were kept: the conversation stays with whoever has it."""
+        await world.humans.ask(world.route(), Wish(by="person"), turn_id=await world.turn(), person_id=None)
+        await world.posts()
+        await world.desk_says("Hello")
+        long = "!back " + "完" * (SUMMARY_CHARS + 1)
+        await world.desk_says(long)
+        posts = await world.posts()
+        await world.desk_says("!back short")
+
+        assert told("desk_not_passed_on", "zh", chars=len(long), most=SUMMARY_CHARS) in posts
+        assert ["begun", "said Hello", "ended"] == await world.acts()
+
     async def test_others_are_not_staff(self, world: World) -> None:
         """Who is not on the room's list, a program, what answers nothing, and other rooms: messages like any other."""
         await world.humans.ask(world.route(), Wish(by="person"), turn_id=await world.turn(), person_id=None)
