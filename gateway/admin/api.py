@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 
 import msgspec
 from aiohttp import web
@@ -55,10 +56,14 @@ def bearer(tokens: Tokens) -> ActorOf:
 
 def routes(service: Service, actor_of: ActorOf, *, version: str, lost: Lost = never) -> list[web.RouteDef]:
     """Return the door's routes for the gateway's HTTP server. A stream ends as soon as its reader's rights are `lost`."""
-    told = msgspec.json.encode(document(service.operations, version=version))
+
+    @cache
+    def told() -> bytes:
+        """Return the document: made when it is first asked for, as a start must not wait for it."""
+        return msgspec.json.encode(document(service.operations, version=version))
 
     async def openapi(_request: web.Request) -> web.Response:
-        return web.Response(body=told, content_type="application/json")
+        return web.Response(body=told(), content_type="application/json")
 
     made = [
         web.route(operation.method, PREFIX + operation.path, _handler(service, operation, actor_of, lost))

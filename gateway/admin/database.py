@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
+from gateway.inbox.rows import storable
+
 Value = int | float | str | bytes | None
 Row = tuple[Any, ...]
 
@@ -49,3 +51,8 @@ class Database(Protocol):
     async def tell(self, topic: str) -> None:
         """Add one to the topic's number: all instances hear."""
         ...
+
+
+def stored(values: dict[str, Value]) -> dict[str, Value]:
+    """Return the values as both databases can hold them: what no text may have in it becomes U+FFFD."""
+    return {name: storable(value) if isinstance(value, str) else value for name, value in values.items()}

@@ -16,11 +16,10 @@ import psycopg
 from psycopg.types.numeric import Int8BinaryDumper, Int8Dumper
 from psycopg_pool import AsyncConnectionPool
 
-from gateway.admin.database import Row, Transaction, Value
+from gateway.admin.database import Row, Transaction, Value, stored
 from gateway.admin.schema import BASE, FOLDER, TELL, TOPICS, VERSION
 from gateway.admin.topics import Topics
 from gateway.errors import StoreBusy
-from gateway.inbox.rows import storable
 from gateway.inbox.schema import pending, scripts
 from memory.lending import lent, within
 
@@ -160,21 +159,17 @@ class _Statements:
         self._db = db
 
     async def rows(self, sql: str, **values: Value) -> Sequence[Row]:
-        cursor = await self._db.execute(_for_driver(sql), _stored(values))
+        cursor = await self._db.execute(_for_driver(sql), stored(values))
         return await cursor.fetchall() if cursor.description is not None else ()
 
     async def run(self, sql: str, **values: Value) -> int:
-        cursor = await self._db.execute(_for_driver(sql), _stored(values))
+        cursor = await self._db.execute(_for_driver(sql), stored(values))
         return cursor.rowcount
 
 
 @cache
 def _for_driver(sql: str) -> bytes:
     return _PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%")).encode()
-
-
-def _stored(values: dict[str, Value]) -> dict[str, Value]:
-    return {name: storable(value) if isinstance(value, str) else value for name, value in values.items()}
 
 
 async def _migrate(db: Connection) -> None:

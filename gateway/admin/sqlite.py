@@ -14,11 +14,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
-from gateway.admin.database import Row, Transaction, Value
+from gateway.admin.database import Row, Transaction, Value, stored
 from gateway.admin.schema import BASE, FOLDER, TELL, TOPICS, VERSION
 from gateway.admin.topics import Topics
 from gateway.errors import StoreBusy
-from gateway.inbox.rows import storable
 from gateway.inbox.schema import pending, scripts
 
 T = TypeVar("T")
@@ -133,14 +132,10 @@ class _Statements:
         self._side = side
 
     async def rows(self, sql: str, **values: Value) -> Sequence[Row]:
-        return await self._side.do(lambda db: db.execute(sql, _stored(values)).fetchall())
+        return await self._side.do(lambda db: db.execute(sql, stored(values)).fetchall())
 
     async def run(self, sql: str, **values: Value) -> int:
-        return await self._side.do(lambda db: db.execute(sql, _stored(values)).rowcount)
-
-
-def _stored(values: dict[str, Value]) -> dict[str, Value]:
-    return {name: storable(value) if isinstance(value, str) else value for name, value in values.items()}
+        return await self._side.do(lambda db: db.execute(sql, stored(values)).rowcount)
 
 
 def _connect(path: Path, timeout_s: float) -> sqlite3.Connection:

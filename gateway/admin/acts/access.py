@@ -9,6 +9,7 @@ import msgspec
 
 from config.admin import SignInSettings
 from gateway.admin.access import HeldGrant, User, Users, folded, missing
+from gateway.admin.acts.kinds import Channel, Limit
 from gateway.admin.grants import covers, merged
 from gateway.admin.operations import Acting, Empty, FieldProblem, Handlers, Invalid, Operation, Refused
 from gateway.admin.passwords import Passwords, check_new, made_password
@@ -16,8 +17,6 @@ from gateway.admin.rights import Grant, Role
 from gateway.admin.tries import Knock, Tries
 
 Id = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,18}$", description="A number, as text.")]
-Channel = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9-]{1,63}$", description="A channel's name.")]
-Limit = Annotated[int, msgspec.Meta(ge=1, le=200, description="Entries in one answer.")]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 
 

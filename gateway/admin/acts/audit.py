@@ -7,7 +7,8 @@ from typing import Annotated
 import msgspec
 
 from gateway.admin.access import Users
-from gateway.admin.acts.access import Channel, Id, Limit
+from gateway.admin.acts.access import Id
+from gateway.admin.acts.kinds import Channel, Limit
 from gateway.admin.audit import Asked, Audit, Entry
 from gateway.admin.operations import Acting, AuditOutcome, Handlers, Operation, Stream
 

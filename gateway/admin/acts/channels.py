@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from gateway.admin.acts.settings import ChangeTold, Channel, Number, Reason
+from gateway.admin.acts.kinds import Channel
+from gateway.admin.acts.settings import ChangeTold, Number, Reason
 from gateway.admin.operations import Operation
 
 

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import msgspec
 
-from gateway.admin.acts.turns import Channel, Cursor, Limit, Person, Room
+from gateway.admin.acts.kinds import Channel, Limit
+from gateway.admin.acts.turns import Cursor, Person, Room
 from gateway.admin.operations import Operation
 
 Conversation = Annotated[

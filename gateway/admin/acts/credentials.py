@@ -10,7 +10,8 @@ from typing import Annotated
 
 import msgspec
 
-from gateway.admin.acts.access import GrantAsked, Id, Limit, Name, shown
+from gateway.admin.acts.access import GrantAsked, Id, Name, shown
+from gateway.admin.acts.kinds import Limit
 from gateway.admin.grants import covers, merged
 from gateway.admin.operations import Acting, Empty, Handlers, Missing, Operation, Refused
 from gateway.admin.rights import Actor, Grant

@@ -7,14 +7,13 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from gateway.admin.acts.kinds import Channel, Turn
 from gateway.admin.operations import Operation
 from gateway.inbox.dead import LetterKind
 
 MANY = 200
 """Letters that one act deals with at most."""
 
-Turn = Annotated[str, msgspec.Meta(pattern=r"^[0-8]?[0-9]{1,18}$", description="A turn's number, as text.")]
-Channel = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9-]{1,63}$", description="A channel's name.")]
 Code = Annotated[str, msgspec.Meta(pattern=r"^[a-z_]{1,40}$", description="How it ended: gave_up, undeliverable, …")]
 Words = Annotated[str, msgspec.Meta(min_length=1, max_length=32_000)]
 Seen = Annotated[int, msgspec.Meta(ge=0, description="`seen` of the letter as it was decided on; else as it is now.")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gateway.admin.acts.turns import Channel
+from gateway.admin.acts.kinds import Channel
 from gateway.admin.operations import Operation
 
 

@@ -7,11 +7,10 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from gateway.admin.acts.kinds import Limit, Number
 from gateway.admin.operations import Operation
 from memory.people import RequestKind
 
-Number = Annotated[str, msgspec.Meta(pattern=r"^[0-8]?[0-9]{1,18}$", description="A number, as text.")]
-Limit = Annotated[int, msgspec.Meta(ge=1, le=200, description="Entries in one answer.")]
 Confirm = Annotated[bool, msgspec.Meta(description="Do it. Else only what it would do is told.")]
 
 

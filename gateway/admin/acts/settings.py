@@ -11,13 +11,13 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from config.forms import Field
+from gateway.admin.acts.kinds import Channel
 from gateway.admin.operations import Operation
 
 MANY = 200
 """Settings that one change touches at most."""
 
 Path = Annotated[str, msgspec.Meta(min_length=1, max_length=1000, description="A path, such as channels.web.busy.")]
-Channel = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9-]{1,63}$", description="A channel's name.")]
 Number = Annotated[int, msgspec.Meta(ge=0, description="A revision's number; 0: before the first.")]
 Reason = Annotated[str, msgspec.Meta(max_length=500, description="Why, for who looks at the history.")]
 

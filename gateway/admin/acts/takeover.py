@@ -10,6 +10,7 @@ import msgspec
 
 from config.channels.base import RoomSettings
 from config.loader import Configuration
+from gateway.admin.acts.kinds import Channel, Limit, Number
 from gateway.admin.operations import Acting, Disagrees, FieldProblem, Handlers, Invalid, Missing, Operation
 from gateway.admin.takeovers import Takeover, TakeoverRows
 from gateway.desk import last_route
@@ -23,9 +24,6 @@ from memory.humans import HumanTalk
 from memory.key import decode_part
 from memory.models import SmallModel
 
-Id = Annotated[str, msgspec.Meta(pattern=r"^[0-8]?[0-9]{1,18}$", description="A number, as text.")]
-Channel = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9-]{1,63}$", description="A channel's name.")]
-Limit = Annotated[int, msgspec.Meta(ge=1, le=200, description="Entries in one answer.")]
 Words = Annotated[str, msgspec.Meta(min_length=1, max_length=MOST_CHARS)]
 Note = Annotated[str, msgspec.Meta(max_length=SUMMARY_CHARS)]
 
@@ -35,7 +33,7 @@ class TakeoversAsked(msgspec.Struct, frozen=True, kw_only=True):
 
     state: Literal["live", "ended", "all"] = "live"
     channel: Channel | None = None
-    after: Id | None = None
+    after: Number | None = None
     limit: Limit = 50
 
 
@@ -72,28 +70,28 @@ class TakeoversPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TakeoverAsked(msgspec.Struct, frozen=True, kw_only=True):
-    takeover: Id
+    takeover: Number
 
 
 class TurnOf(msgspec.Struct, frozen=True, kw_only=True):
     """`turn`: one of the conversation. `note`: why, for colleagues."""
 
-    turn: Id
+    turn: Number
     note: Note | None = None
 
 
 class Begin(msgspec.Struct, frozen=True, kw_only=True):
     """By a turn of the conversation, or the number of a request. `over`: also from a colleague who has it."""
 
-    turn: Id | None = None
-    takeover: Id | None = None
+    turn: Number | None = None
+    takeover: Number | None = None
     over: bool = False
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
     """`message`: the sender's own id of it; the same one sends nothing twice."""
 
-    takeover: Id
+    takeover: Number
     text: Words
     message: Annotated[str, msgspec.Meta(min_length=1, max_length=100)] | None = None
 
@@ -107,12 +105,12 @@ class SaidTold(msgspec.Struct, frozen=True, kw_only=True):
 class HandBack(msgspec.Struct, frozen=True, kw_only=True):
     """`summary`: what the agent is to know; the person does not see it."""
 
-    takeover: Id
+    takeover: Number
     summary: Note | None = None
 
 
 class MessagesAsked(msgspec.Struct, frozen=True, kw_only=True):
-    takeover: Id
+    takeover: Number
     limit: Limit = 50
 
 

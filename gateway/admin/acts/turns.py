@@ -7,11 +7,10 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from gateway.admin.acts.kinds import Channel, Limit, Turn
 from gateway.admin.operations import Operation
 from gateway.inbox.base import EventState
 
-Turn = Annotated[str, msgspec.Meta(pattern=r"^[0-8]?[0-9]{1,18}$", description="A turn's number, as text.")]
-Channel = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9-]{1,63}$", description="A channel's name.")]
 Rule = Annotated[
     str, msgspec.Meta(pattern=r"^[a-z_]{1,60}$", description="What decided: mention, not_addressed, bot, …")
 ]
@@ -19,7 +18,6 @@ Person = Annotated[str, msgspec.Meta(pattern=r"^[0-8]?[0-9]{1,18}$", description
 Room = Annotated[str, msgspec.Meta(min_length=1, max_length=4000, description="A room, as its platform writes it.")]
 # As far as ids go.
 Ms = Annotated[int, msgspec.Meta(ge=0, le=3_900_000_000_000, description="Milliseconds since 1970, UTC.")]
-Limit = Annotated[int, msgspec.Meta(ge=1, le=200)]
 Cursor = Annotated[str, msgspec.Meta(max_length=200, description="`next` of the page before.")]
 
 

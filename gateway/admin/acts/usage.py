@@ -7,12 +7,11 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from gateway.admin.acts.kinds import Channel, Limit, Turn
 from gateway.admin.operations import Operation
 from gateway.usage.reports import By
 
 Day = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d{2}-\d{2}$", description="A day of usage.time_zone: 2026-11-30.")]
-Channel = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9-]{1,63}$", description="A channel's name.")]
-Limit = Annotated[int, msgspec.Meta(ge=1, le=200, description="Entries in one answer.")]
 Money = Annotated[str, msgspec.Meta(description="An amount of the currency, with six places: 0.000650.")]
 
 
@@ -87,7 +86,7 @@ class ExportAsked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnAsked(msgspec.Struct, frozen=True, kw_only=True):
-    turn: Annotated[str, msgspec.Meta(pattern=r"^[0-8]?[0-9]{1,18}$", description="A turn's number, as text.")]
+    turn: Turn
 
 
 class CountedLine(msgspec.Struct, frozen=True, kw_only=True):
