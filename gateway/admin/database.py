@@ -1,8 +1,8 @@
 """The admins' own rows beside queues and memory in the same database: users, sessions, tokens, audit, settings revisions,
 secrets, take-overs, usage. SQL that SQLite and PostgreSQL both read, written once; this is what runs it.
 
-Not for what happens per message; for that there are the queues and the memory store. Every implementation passes
-`tests/contracts/admin_database.py`.
+Of what happens per message only `look` is quick enough; else there are the queues and the memory store. Every implementation
+passes `tests/contracts/admin_database.py`.
 """
 
 from __future__ import annotations
@@ -41,6 +41,11 @@ class Database(Protocol):
         """Write in one transaction: committed, and on the disk, at the end; undone by an exception. On SQLite one writer at
         a time, on PostgreSQL rows are locked as they are written (read committed). Nothing is awaited inside but the
         statements."""
+        ...
+
+    async def look(self, sql: str, **values: Value) -> Sequence[Row]:
+        """Return the rows of one statement that an index answers at once, as it is for each message: it waits for no other
+        reading, however long that is."""
         ...
 
     async def changed(self, topic: str, after: int) -> int:

@@ -95,6 +95,11 @@ class PostgresDatabase:
         async with self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED") as transaction:
             yield transaction
 
+    async def look(self, sql: str, **values: Value) -> Sequence[Row]:
+        with _translated():
+            async with lent(self._pool, limit_s=self._timeout_s) as db:
+                return await _Statements(db).rows(sql, **values)
+
     async def changed(self, topic: str, after: int) -> int:
         return await self._topics.wait(topic, after)
 

@@ -1,6 +1,7 @@
-"""The admins' tables on the SQLite file: one connection that writes, in turn with whoever else does, one that reads.
+"""The admins' tables on the SQLite file: one connection that writes, in turn with whoever else does, one that reads, one that looks.
 
-Both work in threads of their own: what is read here may be long, and nobody's message waits for it.
+Those that write and read work in threads of their own: what is read may be long, and nobody's message waits for it. What is looked up
+for each message takes less time than the way to a thread and back, so that is done where it is asked for.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ class SqliteDatabase:
             if self._read_only:
                 self._reader = await _Side.opened(self._path, timeout_s=self._timeout_s, read_only=True)
                 opened.push_async_callback(self._reader.aclose)
+                self._looking = _looking(self._path, opened)
                 self._opened = opened.pop_all()
                 return self
             async with _turn(self._write_turn, self._timeout_s):
@@ -54,6 +56,7 @@ class SqliteDatabase:
             opened.push_async_callback(self._reader.aclose)
             await self._reader.do(lambda db: db.execute("PRAGMA query_only = ON"))
             self._topics.know(await self._reader.do(lambda db: db.execute(TOPICS).fetchall()))
+            self._looking = _looking(self._path, opened)
             self._opened = opened.pop_all()
         return self
 
@@ -75,6 +78,10 @@ class SqliteDatabase:
             self._writer.transaction("BEGIN IMMEDIATE") as transaction,
         ):
             yield transaction
+
+    async def look(self, sql: str, **values: Value) -> Sequence[Row]:
+        with _translated():
+            return self._looking.execute(sql, stored(values)).fetchall()
 
     async def changed(self, topic: str, after: int) -> int:
         return await self._topics.wait(topic, after)
@@ -118,9 +125,10 @@ class _Side:
             await self.do(lambda db: db.execute(begin))
             yield _Statements(self)
             await self.do(lambda db: db.execute("COMMIT"))
-        finally:
+        except BaseException:
             # In line behind whatever still runs in the thread, also where the caller was cancelled meanwhile.
             await asyncio.shield(self.do(_roll_back))
+            raise
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         with _translated():
@@ -149,6 +157,12 @@ def _connect(path: Path, timeout_s: float) -> sqlite3.Connection:
 def _connect_to_read(path: Path, timeout_s: float) -> sqlite3.Connection:
     uri = f"{path.absolute().as_uri()}?mode=ro"
     return sqlite3.connect(uri, uri=True, timeout=timeout_s, isolation_level=None, check_same_thread=False)
+
+
+def _looking(path: Path, opened: AsyncExitStack) -> sqlite3.Connection:
+    db = _connect_to_read(path, 0)  # the loop waits for nothing; a WAL's readers have nothing to wait for
+    opened.callback(db.close)
+    return db
 
 
 def _migrate(db: sqlite3.Connection) -> None:

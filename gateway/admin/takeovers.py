@@ -102,7 +102,8 @@ class TakeoverRows:
         names, values = _listed("c", [place.conversation for place in places])
         sql = f"""{_SELECT} WHERE channel = :channel AND conversation IN ({names}) AND "user" = :user AND state <> 'ended'
           ORDER BY length(conversation) DESC LIMIT 1"""
-        return await self._one(sql, channel=first.channel, user=first.user, **values)
+        rows = await self._database.look(sql, channel=first.channel, user=first.user, **values)
+        return _read(rows[0]) if rows else None
 
     async def get(self, id_: int) -> Takeover | None:
         """Return the row."""

@@ -89,6 +89,19 @@ class DatabaseContract:
         async with database.reading() as db:
             assert [("two", 2)] == [tuple(row) for row in await db.rows(ALL)]
 
+    async def test_a_look_waits_for_nobody(self, database: Database) -> None:
+        """What is looked up for a message is there while others read and write; it sees what is committed, and nothing else."""
+        async with database.writing() as db:
+            await db.run(PUT, name="订单", number=1)
+
+        async with database.reading() as one, database.writing() as other:
+            await one.rows(ALL)
+            await other.run(PUT, name="two", number=2)
+            seen = await database.look(f"{ALL} LIMIT :most", most=9)
+
+        assert [("订单", 1)] == [tuple(row) for row in seen]
+        assert {("订单", 1), ("two", 2)} == {tuple(row) for row in await database.look(ALL)}
+
     @pytest.mark.parametrize("verb", ["reading", "writing"])
     async def test_a_caller_cancelled_at_any_moment_leaves_nothing(self, database: Database, verb: str) -> None:
         """Wherever it was, also while its transaction was just beginning: the next one finds the database in order."""
