@@ -1,7 +1,7 @@
-"""The admins' tables on the SQLite file: one connection that writes, in turn with whoever else does, one that reads, one that looks.
+"""The admins' tables on the SQLite file: one connection that writes, in turn with whoever else does, and two that read.
 
-Those that write and read work in threads of their own: what is read may be long, and nobody's message waits for it. What is looked up
-for each message takes less time than the way to a thread and back, so that is done where it is asked for.
+What writes and what reads at length work in threads of their own: nobody's message waits for them. What is looked up for each
+message takes less time than the way to a thread and back, so that is done where it is asked for.
 """
 
 from __future__ import annotations
