@@ -8,15 +8,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-import msgspec
-
-from adapters.base import Adapter, MessageEvent
+from adapters.base import Adapter
 from adapters.console.access import Guesses
 from adapters.console.adapter import ConsoleAdapter
 from adapters.problems import unavailable
@@ -27,17 +25,11 @@ from config.channels.slack import SlackSettings
 from config.channels.telegram import TelegramSettings
 from config.channels.webhook import WebhookSettings
 from config.loader import Configuration
-from config.masking import secrets_of
-from config.problems import InvalidSettings
 from config.reload import watch
 from config.settings import AgentSettings, LearningSettings, MeaningSettings, Settings
 from gateway import logs
 from gateway.admin.acts.takeover import TakeoverActs
-from gateway.admin.api import bearer, routes
-from gateway.admin.console import sign_in
-from gateway.admin.console.doorman import Doorman
-from gateway.admin.console.parts import PARTS
-from gateway.admin.console.web import Console
+from gateway.admin.api import routes
 from gateway.admin.database import Database
 from gateway.admin.door import door, local_actor
 from gateway.admin.entrance import Entrance
@@ -47,7 +39,7 @@ from gateway.admin.service import Admin, Explaining
 from gateway.admin.sqlite import SqliteDatabase
 from gateway.admin.tail import Tail
 from gateway.admin.takeovers import Place, TakeoverRows
-from gateway.admin.wiring import Parts, service
+from gateway.admin.wiring import Parts, doors, service
 from gateway.admitting import Admitting
 from gateway.agents.demo import DemoAgent
 from gateway.agents.openai import OpenAIAgent
@@ -57,25 +49,25 @@ from gateway.channels import Times
 from gateway.commands import MENU
 from gateway.control import Control
 from gateway.delivery import Delivery
-from gateway.desk import Desk
 from gateway.errors import BadRequest, StoreBusy
+from gateway.following import Placing, follow_change
+from gateway.gathering import gathering
 from gateway.health import Health
 from gateway.hot.process import ProcessRateLimits, ProcessStreams
 from gateway.http import HttpChannel, HttpServer
 from gateway.human_drafts import Drafts
-from gateway.human_lane import HumanLane, places_answered
-from gateway.human_turns import HumanTurns
-from gateway.humans import Humans
-from gateway.inbox.base import Event, Inbox, Outbox
-from gateway.inbox.dead import DeadLetters, by_hand
+from gateway.human_lane import places_answered
+from gateway.human_parts import human_parts
+from gateway.inbox.base import Inbox, Outbox
+from gateway.inbox.dead import DeadLetters
 from gateway.inbox.erasable import Erasable
 from gateway.inbox.looking import Looking
 from gateway.inbox.sqlite import SqliteInbox
 from gateway.intake import Intake
-from gateway.lanes import Gathering, Lanes
+from gateway.lanes import Lanes
 from gateway.learning import Learner
 from gateway.linking import Linking, Mover
-from gateway.live import READ_AT_START, Live, MadeAgent
+from gateway.live import Live, MadeAgent
 from gateway.mailbox import Mailbox
 from gateway.memory_in_chat import MemoryInChat
 from gateway.memory_on_page import MemoryOnPage
@@ -88,29 +80,25 @@ from gateway.presence import Presence
 from gateway.probing import Probe
 from gateway.proxies import networks
 from gateway.replies import Commands
-from gateway.rescoping import rules, settle
 from gateway.responder import Responder
 from gateway.retention import Retention
 from gateway.rooms import Rooms
-from gateway.routing import decode, place_of
 from gateway.showing import Showing
 from gateway.talk import Talk
 from gateway.traces import traced
 from gateway.usage.catching_up import CatchingUp
 from gateway.usage.parts import usage_parts
 from gateway.usage.rows import UsageRows
-from gateway.wishes import command_in
 from memory.base import Identity
 from memory.derived import FullStore
 from memory.embedders.choice import choose_embedder
 from memory.embedding import Vectors
 from memory.errors import StoreUnavailable
-from memory.humans import HumanTalk
 from memory.ids import Ids, now_ms
 from memory.service import Memory
 from memory.stores.lock import StoreLock
 from memory.stores.sqlite import SqliteStore
-from memory.tokens import Tokenizers, needs_o200k
+from memory.tokens import Tokenizers
 
 if TYPE_CHECKING:  # they bring NumPy
     from gateway.embedding import Embedding
@@ -377,7 +365,7 @@ async def run(
                 live=live,
                 explains=explaining,
                 remembers=remembering,
-                unasked=mailbox,
+                unasked=staff.mailbox,
                 guesses=guesses,
                 metrics=metrics,
             ),
@@ -425,47 +413,30 @@ async def run(
         def ended(channel: str, outcome: str, rule: str) -> None:
             metrics.turn_ended(channel=channel, agent="", outcome=outcome, rule=rule)
 
-        takeovers = TakeoverRows(storage.admin)
-        mailbox = Mailbox(rows=takeovers, inbox=queues, outbox=queues)
-        human_talk = HumanTalk(store, names=memory.names, clock=now_ms)
-
         def taken_over(places: frozenset[Place]) -> None:
             lanes.taken_over(lambda event: not places.isdisjoint(places_answered(event)))
+
+        staff = human_parts(
+            TakeoverRows(storage.admin),
+            inbox=queues,
+            outbox=queues,
+            store=store,
+            names=memory.names,
+            ids=ids,
+            configuration=lambda: live.configuration,
+            made=lambda name: live.made(name),
+            halt=taken_over,
+            paused=metrics.takeovers,
+            clock=now_ms,
+            retry_s=queue.poll_s,
+        )
+        humans = staff.humans
 
         async def move_room(channel: str, room: str, now_room: str) -> None:
             await rooms.move(channel, room, now_room)
             await humans.move(channel, room, now_room)
             await usage.meter.move_room(channel, room, now_room)
 
-        humans = Humans(
-            rows=takeovers,
-            desk=Desk(
-                rows=takeovers,
-                outbox=queues,
-                ids=ids,
-                configuration=lambda: live.configuration,
-                made=lambda name: live.made(name),
-                clock=now_ms,
-            ),
-            lane=HumanLane(
-                inbox=queues,
-                names=memory.names,
-                ids=ids,
-                configuration=lambda: live.configuration,
-                rows=takeovers,
-                made=lambda name: live.made(name),
-                clock=now_ms,
-            ),
-            inbox=queues,
-            ids=ids,
-            configuration=lambda: live.configuration,
-            reaches=lambda name: reaches(live.made(name)),
-            halt=taken_over,
-            paused=metrics.takeovers,
-            clock=now_ms,
-            retry_s=queue.poll_s,
-        )
-        human_turns = HumanTurns(humans=humans, talk=human_talk, made=lambda name: live.made(name))
         intake = Intake(
             inbox=queues,
             outbox=queues,
@@ -523,11 +494,11 @@ async def run(
                     joined=usage.meter.join,
                     clock=now_ms,
                 ),
-                human_turns=human_turns,
+                human_turns=staff.turns,
                 live=live,
             ),
-            human_turns=human_turns,
-            by_hand=AnsweringByHand(memory=memory, humans=human_talk, people=people, asking=asking, live=live),
+            human_turns=staff.turns,
+            by_hand=AnsweringByHand(memory=memory, humans=staff.talk, people=people, asking=asking, live=live),
             live=live,
             naming=naming,
             presence=presence,
@@ -625,7 +596,7 @@ async def run(
             ended=intake.ended,
             forget=forgotten,
             uncount=usage.meter.erase,
-            takeovers=takeovers,
+            takeovers=staff.rows,
             clock=now_ms,
             within_s=queue.send_s,
         )
@@ -656,11 +627,11 @@ async def run(
                 entrance=entrance,
                 takeovers=TakeoverActs(
                     humans=humans,
-                    rows=takeovers,
-                    talk=human_talk,
+                    rows=staff.rows,
+                    talk=staff.talk,
                     model=Drafts(
                         store=store,
-                        talk=human_talk,
+                        talk=staff.talk,
                         live=live,
                         metrics=metrics,
                         quotas=usage.quotas,
@@ -687,39 +658,39 @@ async def run(
             settings=lambda: live.configuration.settings,
             clock_ms=now_ms,
         )
-        doorman = Doorman(
+        entered = doors(
+            acts,
             entrance,
             public_url=lambda: live.configuration.settings.server.public_url,
             trusted=networks(settings.server.trusted_proxies),
+            version=VERSION,
         )
-        pages = Console(acts, doorman, parts=(*PARTS, sign_in.part(doorman)), public_url=settings.server.public_url)
-        doors = [*routes(acts, bearer(entrance.tokens), version=VERSION, lost=entrance.lost), *pages.routes()]
         server = HttpServer(
             settings=settings.server,
             intake=intake,
             channel=lambda name: http_channel(live, name),
             console=lambda: console_of(live),
             ready=health.check,
-            admin=doors if settings.admin.enabled else (),
+            admin=entered if settings.admin.enabled else (),
             metrics=lambda: rendered(metrics, queues, health),
         )
 
-        async def put_in_place(changed: Configuration, tasks: asyncio.TaskGroup, *, first: bool = False) -> None:
-            changed = rooms.applied(changed)
-            mask.know(secrets_of(changed.settings))
-            for section in READ_AT_START:
-                if getattr(changed.settings, section) != getattr(settings, section):
-                    logger.warning("a change waits for the next start", extra={"section": section})
-            await store.put_revision(changed.revision, changed.document, now_ms=now_ms())
-            if first or rules(changed) != rules(live.configuration):
-                await settle(changed, memory)  # before: what is said under the new names must find what goes on
-            await live.apply(changed, intake=intake, tasks=tasks)
-            metrics.settings_applied(changed.revision, now_ms=now_ms())
+        def rescheduled() -> None:
             retention.rescheduled()
             probe.rescheduled()
-            if any(counts_by_ranks(made) for made in live.agents().values()):
-                await tokenizers.warm()
 
+        placing = Placing(
+            settings,
+            rooms=rooms,
+            mask=mask,
+            store=store,
+            memory=memory,
+            live=live,
+            intake=intake,
+            metrics=metrics,
+            tokenizers=tokenizers,
+            rescheduled=rescheduled,
+        )
         nudge = asyncio.Event()
 
         async def follow_settings(tasks: asyncio.TaskGroup) -> None:
@@ -728,14 +699,14 @@ async def run(
                 async for change in changes:
                     await follow_change(
                         change,
-                        lambda changed: put_in_place(changed, tasks),
+                        lambda changed: placing.put(changed, tasks),
                         not_in_force=layers.loader.not_in_force,
                         retry_s=settings.queue.poll_s,
                     )
 
         async with asyncio.TaskGroup() as tasks:
             await rooms.look()
-            await put_in_place(configuration, tasks, first=True)
+            await placing.put(configuration, tasks, first=True)
             await control.recover()
             lasting = [
                 tasks.create_task(follow_settings(tasks), name="settings"),
@@ -773,34 +744,6 @@ async def run(
             usage.meter.drain()
             await ended_within(counting, seconds=settings.database.timeout_s)
             await live.aclose()
-
-
-async def follow_change(
-    change: Configuration | InvalidSettings,
-    put_in_place: Callable[[Configuration], Awaitable[None]],
-    *,
-    not_in_force: Callable[[str], None],
-    retry_s: float,
-) -> None:
-    """Put changed settings in place, or say why not; what ran before runs on in that case. Waits for a store that is away:
-    the file will not change a second time. `not_in_force` is told what went wrong with settings that are valid."""
-    if isinstance(change, InvalidSettings):
-        for problem in change.problems:
-            logger.error("settings refused; the last good ones stay", extra={"problem": str(problem)})
-        return
-    while True:
-        try:
-            await put_in_place(change)
-        except (StoreBusy, StoreUnavailable):
-            logger.warning("changed settings wait for the store", exc_info=True)
-            await asyncio.sleep(retry_s)  # nothing tells when it is back
-        except Exception as exc:
-            logger.exception("settings could not be put in place; the last good ones stay")
-            not_in_force(f"{type(exc).__name__}: could not be put in place; the log says why")
-            return
-        else:
-            logger.info("settings changed", extra={"revision": change.revision})
-            return
 
 
 async def ended_within(task: asyncio.Task[None], *, seconds: float) -> None:
@@ -904,43 +847,10 @@ def http_channel(live: Live, name: str) -> HttpChannel | None:
     return made
 
 
-def reaches(made: Adapter | None) -> bool:
-    """Whether something can be said unasked on a channel."""
-    return made is not None and (made.capabilities.fetches or not made.capabilities.collected)
-
-
 def console_of(live: Live) -> ConsoleAdapter | None:
     """Return the chat page's adapter, None if none is configured."""
     adapters = (live.adapter(name) for name in live.channels())
     return next((adapter for adapter in adapters if isinstance(adapter, ConsoleAdapter)), None)
-
-
-def gathering(event: Event, configuration: Configuration) -> Gathering:
-    """Return how a waiting event may be joined with its neighbours."""
-    try:
-        route = decode(event.body)
-    except msgspec.DecodeError:
-        return Gathering(busy="queue", most=1, alone=True)  # the responder ends it
-    said = route.event
-    room = place_of(said, configuration) or configuration.settings.defaults
-    message = said if isinstance(said, MessageEvent) else None
-    return Gathering(
-        busy=room.busy,
-        most=room.collect_max,
-        alone=(
-            route.refused
-            or message is None
-            or route.human is not None
-            or by_hand(event) is not None
-            or command_in(message.text) is not None
-        ),
-        target=(said.room, said.thread, message.session if message else None, route.agent),
-    )
-
-
-def counts_by_ranks(made: MadeAgent) -> bool:
-    """Whether the agent's prompts are counted with the o200k ranks, which take 0.3 s and 77 MB to load."""
-    return needs_o200k(made.settings.tokenizer, made.model)
 
 
 async def rendered(metrics: Metrics, inbox: Inbox, health: Health) -> bytes:

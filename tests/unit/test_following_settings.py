@@ -6,8 +6,8 @@ import pytest
 
 from config.loader import Configuration, load
 from config.problems import InvalidSettings, Problem
-from gateway.app import follow_change
 from gateway.errors import StoreBusy
+from gateway.following import follow_change
 from memory.errors import StoreUnavailable
 from tests.links import ROOT
 

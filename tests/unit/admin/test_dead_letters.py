@@ -24,7 +24,7 @@ from gateway.admin.acts.dead_letters import (
 from gateway.admin.dead_letters import DeadLetterActs
 from gateway.admin.operations import Disagrees, Invalid, Missing, Operation, Refused, Service
 from gateway.admin.rights import Actor
-from gateway.app import gathering
+from gateway.gathering import gathering
 from gateway.inbox.base import Chunk, Event, NewEvent, Outcome, Reply
 from gateway.inbox.dead import by_hand
 from gateway.lanes import next_turn
