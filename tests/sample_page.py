@@ -20,7 +20,7 @@ PAGE = """
 {% call ui.head("Room C0423 客服群", [("Channels", "/admin"), ("acme-shop", "/admin")], lead="这里的设置对整个房间生效。") %}
 <a class="button" href="/admin">History</a>{{ ui.act("Touch", "/admin/sample", main=true) }}
 {% endcall %}
-{{ ui.tabs("Views", [("Sample", "/admin/sample"), ("Other", "/admin/other")]) }}
+{{ ui.tabs("Views", [("Sample", "/admin/sample", true), ("Other", "/admin/other", false)]) }}
 {{ ui.notice("Saved as revision 12. 已保存。", "good") }}
 <div class="figures">
 {{ ui.figure("Answered today", "1,204", told="98.2 % in 4 s") }}

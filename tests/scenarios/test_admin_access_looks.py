@@ -94,6 +94,7 @@ async def test_an_owners_work(
         await expect(page.get_by_role("button", name=words["take"])).to_have_count(2)
         await look("user")
         await page.get_by_role("button", name=words["take"]).first.click()
+        await page.get_by_role("dialog").get_by_role("button", name=words["take"]).click()
         await expect(page.get_by_role("button", name=words["take"])).to_have_count(1)
 
         await reader.open("/admin/tokens")

@@ -6,7 +6,7 @@ from aiohttp import web
 
 from gateway.admin.acts import access, credentials
 from gateway.admin.console.account_words import WORDS
-from gateway.admin.console.asked import asked, error_of
+from gateway.admin.console.asked import asked, error_of, problems_of
 from gateway.admin.console.fields import Choice, Field
 from gateway.admin.console.part import NavEntry, Part, get, post
 from gateway.admin.console.signing import SIGN_IN
@@ -45,7 +45,9 @@ async def _account(visit: Visit, *, status: int = 200, problems: tuple[FieldProb
             attributes={"autocomplete": "new-password", "minlength": "12"},
         ),
     )
-    return visit.render("account/account.html", status=status, me=me, sessions=told.sessions, fields=fields)
+    return visit.render(
+        "account/account.html", status=status, problems=problems, me=me, sessions=told.sessions, fields=fields
+    )
 
 
 async def password(visit: Visit) -> web.StreamResponse:
@@ -59,7 +61,7 @@ async def password(visit: Visit) -> web.StreamResponse:
         )
         await visit.perform(access.USERS_PASSWORD, request)
     except Invalid as fault:
-        return await _account(visit, status=422, problems=fault.problems)
+        return await _account(visit, status=422, problems=problems_of(fault))
     return visit.see_other(SIGN_IN, told="account.password.changed")
 
 
@@ -139,7 +141,7 @@ async def make_token(visit: Visit) -> web.StreamResponse:
         )
         made: credentials.TokenMade = await visit.perform(credentials.TOKENS_CREATE, request)
     except Invalid as fault:
-        return await _tokens(visit, status=422, problems=fault.problems)
+        return await _tokens(visit, status=422, problems=problems_of(fault))
     return visit.render("account/token.html", name=visit.form.get("name", ""), made=made)
 
 

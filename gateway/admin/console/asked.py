@@ -7,13 +7,20 @@ from collections.abc import Sequence
 import msgspec
 
 from gateway.admin.binding import request_of
-from gateway.admin.operations import FieldProblem, Operation
+from gateway.admin.operations import FieldProblem, Invalid, Operation
+from gateway.errors import GatewayFault
 
 
 def asked(operation: Operation, /, **values: object) -> msgspec.Struct:
     """Return the operation's request, checked as every door does; what is None or "" counts as left out. Raises `Invalid`."""
     given = {name: value for name, value in values.items() if value not in (None, "")}
     return request_of(operation, given, path={}, strict=False)
+
+
+def problems_of(fault: GatewayFault) -> tuple[FieldProblem, ...]:
+    """Return what is wrong, for the top of a form; where no field is at fault, as one problem without a path."""
+    named = fault.problems if isinstance(fault, Invalid) else ()
+    return named or (FieldProblem(path="", value="", problem=str(fault), remedy=""),)
 
 
 def error_of(problems: Sequence[FieldProblem], path: str) -> str:

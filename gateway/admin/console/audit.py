@@ -21,7 +21,7 @@ _MOODS = {"done": "good", "refused": "warn", "failed": "bad"}
 
 async def listing(visit: Visit) -> web.StreamResponse:
     """Show entries, the newest first."""
-    wanted = _wanted(visit)
+    wanted = visit.wanted(*_FIELDS)
     page: audit.AuditPage = await visit.perform(
         audit.AUDIT_LIST, asked(audit.AUDIT_LIST, **wanted, after=visit.query.get("after"))
     )
@@ -64,12 +64,8 @@ async def listing(visit: Visit) -> web.StreamResponse:
 
 async def export(visit: Visit) -> web.StreamResponse:
     """Send the entries as JSON lines."""
-    request = asked(audit.AUDIT_EXPORT, **_wanted(visit))
+    request = asked(audit.AUDIT_EXPORT, **visit.wanted(*_FIELDS))
     return await visit.stream(await visit.perform(audit.AUDIT_EXPORT, request))
-
-
-def _wanted(visit: Visit) -> dict[str, str]:
-    return {name: value for name in _FIELDS if (value := visit.query.get(name, "").strip())}
 
 
 PART = Part(

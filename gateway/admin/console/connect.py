@@ -8,7 +8,7 @@ from config.channels.base import RoomSettings
 from config.forms import Field as Setting
 from gateway.admin.acts import channels as acts
 from gateway.admin.acts import settings
-from gateway.admin.console.asked import asked
+from gateway.admin.console.asked import asked, problems_of
 from gateway.admin.console.connect_words import WORDS
 from gateway.admin.console.fields import Choice, Field
 from gateway.admin.console.part import NavEntry, Part, get, post
@@ -57,8 +57,8 @@ async def add(visit: Visit) -> web.StreamResponse:
         request = asked(acts.ADD, channel=name, kind=kind, settings=section, dry_run=dry_run)
         told: settings.ChangeTold = await visit.perform(acts.ADD, request)
     except Invalid as fault:
-        problems = tuple(_placed(one, name) for one in fault.problems)
-        return await _new(visit, kind, status=422, problems=problems, detail="" if problems else str(fault))
+        problems = tuple(_placed(one, name) for one in problems_of(fault))
+        return await _new(visit, kind, status=422, problems=problems)
     if not dry_run:
         return visit.see_other(f"{CONNECT}/channels/{name}", told="connect.added")
     if visit.partial:

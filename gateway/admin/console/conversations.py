@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from aiohttp import web
 
 from gateway.admin.acts import conversations as acts
-from gateway.admin.console.asked import asked
+from gateway.admin.console.asked import asked, problems_of
 from gateway.admin.console.conversations_words import WORDS
 from gateway.admin.console.fields import Field
 from gateway.admin.console.part import NavEntry, Part, get
@@ -23,12 +23,12 @@ _FILTERS = ("channel", "room", "person")
 
 async def listing(visit: Visit) -> web.StreamResponse:
     """Show conversations, the one last spoken in first."""
-    wanted = _wanted(visit)
+    wanted = visit.wanted(*_FILTERS)
     page, status, problems = acts.ConversationsPage(conversations=(), next=None), 200, tuple[FieldProblem, ...]()
     try:
         page = await visit.perform(acts.LIST, asked(acts.LIST, **wanted, after=visit.query.get("after")))
     except Invalid as fault:
-        status, problems = 422, fault.problems
+        status, problems = 422, problems_of(fault)
     return visit.render(
         "conversations/list.html",
         status=status,
@@ -45,14 +45,14 @@ async def listing(visit: Visit) -> web.StreamResponse:
 
 async def search(visit: Visit) -> web.StreamResponse:
     """Show messages that hold all the words."""
-    wanted, words = _wanted(visit), visit.query.get("words", "").strip()
+    wanted, words = visit.wanted(*_FILTERS), visit.query.get("words", "").strip()
     page, status, problems = None, 200, tuple[FieldProblem, ...]()
     if words:
         try:
             after = visit.query.get("after")
             page = await visit.perform(acts.SEARCH, asked(acts.SEARCH, **wanted, words=words, after=after))
         except Invalid as fault:
-            status, problems = 422, fault.problems
+            status, problems = 422, problems_of(fault)
     further = None if page is None or page.next is None else urlencode(wanted | {"words": words, "after": page.next})
     return visit.render(
         "conversations/search.html",
@@ -80,10 +80,6 @@ async def show(visit: Visit) -> web.StreamResponse:
         older=f"{at}?before={lines[0].line}" if page.before and lines else "",
         newer=f"{at}?behind={lines[-1].line}" if page.behind and lines else "",
     )
-
-
-def _wanted(visit: Visit) -> dict[str, str]:
-    return {name: value for name in _FILTERS if (value := visit.query.get(name, "").strip())}
 
 
 def _words(visit: Visit, value: str) -> Field:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from aiohttp import web
 
 from gateway.admin.acts import vault as acts
-from gateway.admin.console.asked import asked
+from gateway.admin.console.asked import asked, problems_of
 from gateway.admin.console.fields import Field
 from gateway.admin.console.part import NavEntry, Part, get, post
 from gateway.admin.console.secrets_words import WORDS
@@ -26,7 +26,7 @@ async def put(visit: Visit) -> web.StreamResponse:
         request = asked(acts.PUT, name=visit.form.get("name", "").strip(), value=visit.form.get("value", "").strip())
         await visit.perform(acts.PUT, request)
     except Invalid as fault:
-        return await _listed(visit, status=422, problems=fault.problems, detail="" if fault.problems else str(fault))
+        return await _listed(visit, status=422, problems=problems_of(fault))
     return visit.see_other(SECRETS, told="secrets.stored")
 
 
@@ -36,9 +36,7 @@ async def remove(visit: Visit) -> web.StreamResponse:
     return visit.see_other(SECRETS, told="secrets.removed")
 
 
-async def _listed(
-    visit: Visit, *, status: int = 200, problems: tuple[FieldProblem, ...] = (), detail: str = ""
-) -> web.Response:
+async def _listed(visit: Visit, *, status: int = 200, problems: tuple[FieldProblem, ...] = ()) -> web.Response:
     told: acts.SecretsTold = await visit.perform(acts.LIST)
     fields = (
         Field(
@@ -65,7 +63,6 @@ async def _listed(
         outcome=told,
         fields=fields,
         problems=shown,
-        detail=detail if not shown else "",
     )
 
 

@@ -10,7 +10,7 @@ from config.forms import Field as Setting
 from config.meanings import meaning
 from config.problems import path_of, path_text
 from gateway.admin.acts import settings as acts
-from gateway.admin.console.asked import asked
+from gateway.admin.console.asked import asked, problems_of
 from gateway.admin.console.fields import Field
 from gateway.admin.console.part import NavEntry, Part, get, post
 from gateway.admin.console.settings_form import PREFIX, Reader, edits, groups, maps, shown
@@ -75,8 +75,7 @@ async def carried_out(visit: Visit, steps: tuple[str, ...], request: acts.Change
     try:
         told: acts.ChangeTold = await visit.perform(acts.CHANGE, request)
     except Invalid as fault:
-        detail = "" if fault.problems else str(fault)
-        return await _form(visit, steps, status=422, problems=fault.problems, detail=detail)
+        return await _form(visit, steps, status=422, problems=problems_of(fault))
     except Disagrees:
         return await _form(visit, steps, status=409, detail=visit.t("settings.late"))
     if request.dry_run:
@@ -93,7 +92,7 @@ async def remove(visit: Visit) -> web.StreamResponse:
     try:
         told = await visit.perform(acts.CHANGE, acts.ChangeAsked(changes=(edit,), expected=expected))
     except Invalid as fault:
-        return await _form(visit, steps, status=422, problems=fault.problems)
+        return await _form(visit, steps, status=422, problems=problems_of(fault))
     return visit.see_other(form_url(above), told="settings.saved", number=told.number)
 
 
@@ -169,12 +168,12 @@ async def revision(visit: Visit) -> web.StreamResponse:
     changed = await visit.perform(acts.COMPARE, acts.CompareAsked(old=number - 1, new=number))
     state: acts.StatusTold = await visit.perform(acts.STATUS)
     back: acts.ChangeTold | None = None
-    refused: Invalid | None = None
+    refused: tuple[FieldProblem, ...] = ()
     if visit.may("configure") and number != state.newest:
         try:
             back = await visit.perform(acts.ROLL_BACK, acts.RollBackAsked(number=number, dry_run=True))
         except Invalid as fault:
-            refused = fault
+            refused = problems_of(fault)
     return visit.render(
         "settings/revision.html", one=told, changed=changed.changes, back=back, newest=state.newest, refused=refused
     )

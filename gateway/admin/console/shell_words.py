@@ -10,7 +10,7 @@ WORDS: Catalogue = {
     "shell.menu": {"en": "Menu", "zh": "菜单"},
     "shell.crumbs": {"en": "Pages above", "zh": "上级页面"},
     "shell.group.see": {"en": "What happens", "zh": "运行情况"},
-    "shell.group.people": {"en": "People", "zh": "用户"},
+    "shell.group.people": {"en": "People", "zh": "人员"},
     "shell.group.configure": {"en": "Set up", "zh": "配置"},
     "shell.group.access": {"en": "This console", "zh": "本控制台"},
     "shell.theme.system": {"en": "As the system", "zh": "跟随系统"},
@@ -39,6 +39,7 @@ WORDS: Catalogue = {
     "shell.span.min": {"en": "{count} min", "zh": "{count} 分钟"},
     "shell.span.s": {"en": "{count} s", "zh": "{count} 秒"},
     "shell.to_start": {"en": "To the overview", "zh": "返回概览"},
+    "shell.back": {"en": "Back", "zh": "返回"},
     "shell.problem.refused": {"en": "You may not do this", "zh": "您没有权限"},
     "shell.problem.refused.told": {
         "en": "Your role does not allow it here. An owner of this gateway can give you one that does.",

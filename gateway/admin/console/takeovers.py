@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from aiohttp import web
 
 from gateway.admin.acts import takeover as acts
-from gateway.admin.console.asked import asked
+from gateway.admin.console.asked import asked, problems_of
 from gateway.admin.console.fields import Field
 from gateway.admin.console.part import NavEntry, Part, get, post
 from gateway.admin.console.takeovers_words import WORDS
@@ -26,13 +26,11 @@ async def listing(visit: Visit) -> web.StreamResponse:
     page: acts.TakeoversPage = await visit.perform(
         acts.LIST, asked(acts.LIST, state=state, after=visit.query.get("after"))
     )
-    ended = f"{TAKEOVERS}?state=ended"
     return visit.render(
         "takeovers/list.html",
         takeovers=page.takeovers,
         state=state,
         moods=_MOODS,
-        ended=ended,
         more=f"{TAKEOVERS}?state={state}&after={page.next}" if page.next else None,
         may_begin=visit.offers(acts.BEGIN),
         field=Field(
@@ -73,7 +71,6 @@ async def _shown(
     *,
     status: int = 200,
     problems: Sequence[FieldProblem] = (),
-    detail: str = "",
     draft: str | None = None,
 ) -> web.Response:
     mine = of.mine and of.state == "active"
@@ -82,7 +79,6 @@ async def _shown(
         status=status,
         of=of,
         problems=problems,
-        detail=detail,
         moods=_MOODS,
         drafted=draft is not None,
         handles=visit.may("handle", of.channel),
@@ -127,9 +123,9 @@ async def say(visit: Visit) -> web.StreamResponse:
         request = asked(acts.SAY, takeover=of.takeover, text=visit.form.get("text"), message=visit.form.get("message"))
         await visit.perform(acts.SAY, request)
     except Invalid as fault:
-        return await _shown(visit, of, status=422, problems=fault.problems, detail=str(fault))
+        return await _shown(visit, of, status=422, problems=problems_of(fault))
     except Disagrees as fault:
-        return await _shown(visit, await _found(visit), status=409, detail=str(fault))
+        return await _shown(visit, await _found(visit), status=409, problems=problems_of(fault))
     return visit.see_other(_path(visit), told="takeovers.sent")
 
 
@@ -139,7 +135,7 @@ async def draft(visit: Visit) -> web.StreamResponse:
     try:
         made: acts.DraftTold = await visit.perform(acts.DRAFT, asked(acts.DRAFT, takeover=of.takeover))
     except Disagrees as fault:
-        return await _shown(visit, of, status=409, detail=str(fault))
+        return await _shown(visit, of, status=409, problems=problems_of(fault))
     return await _shown(visit, of, draft=made.summary)
 
 
@@ -150,9 +146,9 @@ async def hand_back(visit: Visit) -> web.StreamResponse:
         request = asked(acts.HAND_BACK, takeover=of.takeover, summary=visit.form.get("summary"))
         await visit.perform(acts.HAND_BACK, request)
     except Invalid as fault:
-        return await _shown(visit, of, status=422, problems=fault.problems, draft=visit.form.get("summary"))
+        return await _shown(visit, of, status=422, problems=problems_of(fault), draft=visit.form.get("summary"))
     except Disagrees as fault:
-        return await _shown(visit, await _found(visit), status=409, detail=str(fault))
+        return await _shown(visit, await _found(visit), status=409, problems=problems_of(fault))
     return visit.see_other(TAKEOVERS, told="takeovers.backed")
 
 

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from gateway.admin.acts import settings
 from gateway.admin.acts import turns as acts
-from gateway.admin.console.asked import asked
+from gateway.admin.console.asked import asked, problems_of
 from gateway.admin.console.fields import Choice, Field
 from gateway.admin.console.part import NavEntry, Part, get, post
 from gateway.admin.console.settings import form_url
@@ -32,12 +32,12 @@ _DAY_MS = 86_400_000
 
 async def listing(visit: Visit) -> web.StreamResponse:
     """Show what came in, the newest first."""
-    wanted = {name: value for name in _FILTERS if (value := visit.query.get(name, "").strip())}
+    wanted = visit.wanted(*_FILTERS)
     page, status, problems = acts.TurnsPage(turns=(), next=None), 200, tuple[FieldProblem, ...]()
     try:
         page = await visit.perform(acts.LIST, asked(acts.LIST, **_given(wanted), after=visit.query.get("after")))
     except Invalid as fault:
-        status, problems = 422, fault.problems
+        status, problems = 422, problems_of(fault)
     return visit.render(
         "turns/list.html",
         status=status,
@@ -133,7 +133,7 @@ async def replay(visit: Visit) -> web.StreamResponse:
     try:
         told = await visit.perform(acts.REPLAY, asked(acts.REPLAY, turn=turn, settings=base, changes=changes))
     except Invalid as fault:
-        status, problems = 422, fault.problems
+        status, problems = 422, problems_of(fault)
     choices = (Choice("then", visit.t("turns.replay.then")), Choice("now", visit.t("turns.replay.now")))
     return visit.render(
         "turns/replay.html",

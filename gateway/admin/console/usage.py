@@ -11,12 +11,13 @@ import msgspec
 from aiohttp import web
 
 from gateway.admin.acts import usage as acts
+from gateway.admin.console.asked import problems_of
 from gateway.admin.console.charts import Drawing, Series, bars
 from gateway.admin.console.fields import Choice, Field
 from gateway.admin.console.part import NavEntry, Part, get
 from gateway.admin.console.usage_words import WORDS
 from gateway.admin.console.visit import Visit
-from gateway.admin.operations import Invalid
+from gateway.admin.operations import FieldProblem, Invalid
 from gateway.usage.reports import By
 
 _BY: tuple[By, ...] = ("channel", "room", "person", "agent", "model", "purpose", "day")
@@ -50,11 +51,11 @@ class Quota(msgspec.Struct, frozen=True, kw_only=True):
 
 async def spent(visit: Visit) -> web.StreamResponse:
     """Show the figures that the query asks for; those of this month, where it asks for none that make sense."""
-    asked, problem = _asked(visit), None
+    asked, problems = _asked(visit), tuple[FieldProblem, ...]()
     try:
         told = await visit.perform(acts.SUMMARY, asked)
     except Invalid as fault:
-        problem, asked = fault, acts.SpentAsked(by=asked.by, channel=asked.channel)
+        problems, asked = problems_of(fault), acts.SpentAsked(by=asked.by, channel=asked.channel)
         told = await visit.perform(acts.SUMMARY, asked)
     measure = visit.query.get("measure", "money")
     measure = measure if measure in _MEASURES else "money"
@@ -69,7 +70,7 @@ async def spent(visit: Visit) -> web.StreamResponse:
         "usage/spent.html",
         asked=asked,
         sums=told,
-        problem=problem,
+        problems=problems,
         money=_money(visit, told.total.money, told.currency),
         fields=_fields(visit, asked, told, measure),
         spans=_spans(visit, told, asked, measure),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from aiohttp import web
 
 from gateway.admin.acts import access, credentials, health
-from gateway.admin.console.asked import asked, error_of
+from gateway.admin.console.asked import asked, error_of, problems_of
 from gateway.admin.console.fields import Choice, Field
 from gateway.admin.console.part import NavEntry, Part, get, post
 from gateway.admin.console.users_words import WORDS
@@ -29,6 +29,7 @@ async def _listed(visit: Visit, *, status: int = 200, problems: tuple[FieldProbl
         users=page.users,
         more=f"{USERS}?after={page.next}" if page.next else None,
         may_add=visit.may("access"),
+        problems=problems,
         number=Field(
             name="user",
             label=visit.t("users.number"),
@@ -66,7 +67,7 @@ async def add(visit: Visit) -> web.StreamResponse:
         request = asked(access.USERS_ADD, name=name, password=visit.form.get("password"), grants=[_grant(visit)])
         made = await visit.perform(access.USERS_ADD, request)
     except Invalid as fault:
-        return await _listed(visit, status=422, problems=fault.problems)
+        return await _listed(visit, status=422, problems=problems_of(fault))
     if made.password is None:
         return visit.see_other(f"{USERS}/{made.user}", told="users.added")
     return visit.render("users/password.html", user=made.user, name=name, password=made.password)
@@ -77,7 +78,7 @@ async def restore(visit: Visit) -> web.StreamResponse:
     try:
         await visit.perform(access.USERS_RESTORE, asked(access.USERS_RESTORE, user=visit.form.get("user", "")))
     except Invalid as fault:
-        return await _listed(visit, status=422, problems=fault.problems)
+        return await _listed(visit, status=422, problems=problems_of(fault))
     return visit.see_other(USERS, told="users.restored")
 
 
@@ -136,7 +137,7 @@ async def password(visit: Visit) -> web.StreamResponse:
     try:
         made = await visit.perform(access.USERS_PASSWORD, request)
     except Invalid as fault:
-        return await _shown(visit, status=422, problems=fault.problems)
+        return await _shown(visit, status=422, problems=problems_of(fault))
     if made.password is None:
         return visit.see_other(_path(visit), told="users.password.set")
     user = await visit.perform(access.USERS_SHOW, asked(access.USERS_SHOW, user=made.user))

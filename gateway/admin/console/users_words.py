@@ -58,6 +58,11 @@ WORDS: Catalogue = {
     "users.granted": {"en": "The role is given.", "zh": "角色已授予。"},
     "users.by_claims": {"en": "by the identity provider, until", "zh": "由身份提供方授予，有效期至"},
     "users.revoke": {"en": "Take away", "zh": "收回"},
+    "users.revoke.sure": {"en": "Take this role away from {name}?", "zh": "收回 {name} 的这个角色？"},
+    "users.revoke.told": {
+        "en": "It ends with their next request, and so does what their API tokens may do by it.",
+        "zh": "自其下一次请求起失效，其 API 令牌的相应权限也一并失效。",
+    },
     "users.revoked": {"en": "The role is taken away.", "zh": "角色已收回。"},
     "users.reset": {"en": "Set another password", "zh": "重设密码"},
     "users.reset.go": {"en": "Set password", "zh": "设置密码"},

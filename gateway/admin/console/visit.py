@@ -11,6 +11,7 @@ from aiohttp import web
 from multidict import MultiDict, MultiMapping
 
 from gateway.admin.api import streamed
+from gateway.admin.console import faults
 from gateway.admin.console.looks import TOLD_COOKIE, Look, Told, told_cookie, told_of
 from gateway.admin.console.page import Shelf
 from gateway.admin.console.part import GROUPS, NavEntry
@@ -58,6 +59,10 @@ class Visit:
     def query(self) -> MultiMapping[str]:
         """The URL's query."""
         return self.request.query
+
+    def wanted(self, *names: str) -> dict[str, str]:
+        """Return what the query says of these names, without space around it; what it leaves empty is not there."""
+        return {name: value for name in names if (value := self.query.get(name, "").strip())}
 
     @property
     def fields(self) -> Mapping[str, str]:
@@ -156,6 +161,7 @@ class Visit:
             "may": self.may,
             "now_ms": self.now_ms,
             "told_of": lambda entry: self.t(f"{entry.word}.told"),
+            "in_words": lambda text: faults.told(text, self.look.language),
         }
 
     def _entries(self, group: str) -> list[NavEntry]:

@@ -21,7 +21,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from urllib.parse import parse_qsl, quote
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from aiohttp import web
 from multidict import MultiDict
@@ -30,12 +30,23 @@ from adapters.bodies import body_of
 from adapters.errors import AdapterFault
 from adapters.problems import Problem
 from gateway.admin.console import looks
+from gateway.admin.console.asked import problems_of
 from gateway.admin.console.page import Shelves
 from gateway.admin.console.part import Page, Part, get, words_of
-from gateway.admin.console.signing import CSRF_FIELD, CSRF_HEADER, NOBODY, SIGN_IN, Doorkeeper, SignedIn, foreign, same
+from gateway.admin.console.signing import (
+    CSRF_FIELD,
+    CSRF_HEADER,
+    NOBODY,
+    SIGN_IN,
+    Doorkeeper,
+    SignedIn,
+    foreign,
+    local_path,
+    same,
+)
 from gateway.admin.console.visit import Common, Visit, empty_form
 from gateway.admin.operations import Disagrees, Invalid, Missing, Refused, Service
-from gateway.errors import BadRequest, StoreBusy
+from gateway.errors import BadRequest, GatewayFault, StoreBusy
 from memory.errors import MemoryFault
 from memory.ids import now_ms
 
@@ -195,11 +206,17 @@ def _told(visit: Visit, fault: Exception) -> web.StreamResponse:
         case _:
             kind, status = "broken", 500
             logger.exception("page failed", extra={"path": visit.request.path}, exc_info=fault)
-    detail = str(fault) if status in (403, 409, 422) else ""
-    problems = fault.problems if isinstance(fault, Invalid) else ()
-    told = {"kind": kind, "detail": detail, "problems": problems}
+    problems = problems_of(fault) if isinstance(fault, GatewayFault) and status in (403, 409, 422) else ()
+    told = {"kind": kind, "problems": problems}
     if visit.partial:
         response = visit.piece("shell/problem_piece.html", status=status, **told)
         response.headers.update({"HX-Retarget": "#notice", "HX-Reswap": "innerHTML"})
         return response
-    return visit.render("shell/problem.html", status=status, **told)
+    return visit.render("shell/problem.html", status=status, back=_came_from(visit.request), **told)
+
+
+def _came_from(request: web.Request) -> str:
+    """Return the page of ours that led here; "": none, or this one."""
+    came = urlsplit(request.headers.get("Referer", ""))
+    path = local_path(came.path + (f"?{came.query}" if came.query else ""), otherwise="")
+    return "" if path == request.path_qs and request.method in _SAFE else path

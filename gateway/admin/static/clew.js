@@ -37,8 +37,8 @@ function asDialogs(root) {
   }
 }
 
-// <… data-live="URL" data-live-at="start|end" data-live-most="200">: each event's data is a piece of HTML that is put there. An event
-// named `refresh` makes elements with hx-trigger="live from:body" ask for themselves anew. The browser connects again by itself.
+// <… data-live="URL" data-live-at="start|end" data-live-most="200">: each event's data is a piece of HTML that is put there. The
+// browser connects again by itself.
 function goLive(root) {
   for (const place of root.querySelectorAll("[data-live]:not([data-live-state])")) {
     const source = new EventSource(place.dataset.live);
@@ -64,7 +64,6 @@ function goLive(root) {
       const most = Number(place.dataset.liveMost || 200);
       while (place.children.length > most) (atEnd ? place.firstElementChild : place.lastElementChild).remove();
     };
-    source.addEventListener("refresh", () => (place.isConnected ? htmx.trigger(document.body, "live") : source.close()));
     addEventListener("pagehide", () => source.close());
   }
 }
@@ -94,6 +93,5 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-document.querySelectorAll("select[data-go]").forEach((select) => select.addEventListener("change", () => select.form.requestSubmit()));
 document.addEventListener("htmx:load", (event) => enrich(event.detail.elt.parentElement ?? document));
 enrich(document);
