@@ -6,15 +6,24 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, urlencode
 
 import aiohttp
+import msgspec
 
-from gateway.admin.rights import ROLES, Role
+from config.admin import AdminSettings
+from gateway.admin.binding import in_query, path_fields, request_of
+from gateway.admin.entrance import Entrance
+from gateway.admin.operations import Operation, Service
+from gateway.admin.rights import ROLES, Role, local
+from gateway.hot.process import ProcessRateLimits
+from memory.ids import now_ms
+from tests.contracts.admin_database import open_admin_database
 from tests.scenarios.stage import Stage
 
 PASSWORD = "correct horse battery staple"
@@ -42,7 +51,10 @@ class Admins:
         return f"{self.stage.gateway.url}/api/v1"
 
     async def local(self, method: str, path: str, **values: Any) -> Any:
-        """Do something as whoever owns the machine, by the door of the SQLite file; it must succeed."""
+        """Do something as whoever owns the machine, by the door of the SQLite file; it must succeed. On PostgreSQL there is no
+        door: what is about access is done in the database, as `admin first-owner` does it there."""
+        if self.stage.storage is not None and self.stage.storage.startswith("postgresql"):
+            return await _in_database(self.stage.storage, method, path, values)
         door = json.loads(await asyncio.to_thread(Path(f"{self.stage.database}.door").read_text))
         headers = {"Authorization": f"Bearer {door['token']}"}
         async with self.stage.session.request(
@@ -74,6 +86,16 @@ class Admins:
             json_ = response.content_type in ("application/json", "application/problem+json")
             return Answer(response.status, dict(response.headers), text, json.loads(text) if json_ and text else None)
 
+    async def call(self, token: str | None, operation: Operation, values: Mapping[str, Any]) -> Answer:
+        """Ask for an operation; of an answer without an end nothing is read."""
+        method, path, body = asked(operation, values)
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        async with self.stage.session.request(method, f"{self.url}{path}", headers=headers, json=body) as response:
+            endless = response.content_type == "text/event-stream"
+            text = "" if endless else await response.text(errors="replace")
+            json_ = response.content_type in ("application/json", "application/problem+json")
+            return Answer(response.status, dict(response.headers), text, json.loads(text) if json_ and text else None)
+
     async def user(self, name: str, role: Role = "owner", channel: str | None = None) -> str:
         """Make somebody who signs in by PASSWORD; return their number."""
         grant = {"role": role} | ({} if channel is None else {"channel": channel})
@@ -87,6 +109,30 @@ class Admins:
             reader = Reader(session, self.stage.gateway.url)
             await reader.sign_in(name)
             yield reader
+
+
+def asked(operation: Operation, values: Mapping[str, Any]) -> tuple[str, str, Any]:
+    """Return method, path with its query, and body (None: it has none) of a request."""
+    rest = dict(values)
+    path = operation.path.format(**{name: quote(str(rest.pop(name)), safe="") for name in path_fields(operation)})
+    if not in_query(operation):
+        return operation.method, path, rest
+    pairs = [(key, one) for key, value in rest.items() for one in (value if isinstance(value, list) else [value])]
+    query = urlencode([(key, one if isinstance(one, str) else json.dumps(one)) for key, one in pairs])
+    return operation.method, f"{path}?{query}" if query else path, None
+
+
+async def _in_database(url: str, method: str, path: str, values: Mapping[str, Any]) -> Any:
+    """Do something about access as whoever may read the database's URL."""
+    async with open_admin_database(url) as database:
+        entrance = Entrance(database, settings=AdminSettings, limits=ProcessRateLimits(), clock=now_ms)
+        service = Service(*entrance.handlers(), audit=entrance.audit)
+        for operation in service.operations:
+            found = re.fullmatch(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", operation.path), path)
+            if found and operation.method == method:
+                request = request_of(operation, values, path=found.groupdict(), strict=True)
+                return msgspec.to_builtins(await service.perform(local(), operation, request))
+    raise AssertionError(f"{method} {path} is not about access")
 
 
 @dataclass
