@@ -72,7 +72,8 @@ class Metrics:
         )
         self._tokens = self._counter(
             "clew_tokens",
-            "Tokens as services report them: kind prompt or completion, memory_prompt or memory_completion.",
+            "Tokens of models, estimated where a service reports none: kind prompt or completion of answers, memory_prompt or"
+            " memory_completion of all else.",
             "agent",
             "kind",
         )
@@ -133,6 +134,7 @@ class Metrics:
         )
 
     def _of_the_moment(self) -> None:
+        # Of the queue, and of take-overs, each instance tells the database's figures.
         self._waiting = self._gauge("clew_inbox_waiting", "Messages not begun.")
         self._running = self._gauge("clew_inbox_running", "Messages being answered.")
         self._oldest = self._gauge("clew_inbox_oldest_seconds", "Age of the oldest message not begun; 0: none.")
@@ -171,6 +173,8 @@ class Metrics:
         self._spans = self._counter(
             "clew_spans", "Trace spans: exported, failed (refused or not taken) or dropped (too many).", "outcome"
         )
+        for outcome in ("exported", "failed", "dropped"):
+            self._spans.labels(outcome)  # see `sample_live`
 
     def first_token(self, seconds: float, *, channel: str, agent: str) -> None:
         self._first_token.labels(channel, agent).observe(seconds)
@@ -192,11 +196,12 @@ class Metrics:
         self._agent_errors.labels(agent, code).inc()
 
     def tokens(self, *, agent: str, prompt: int, completion: int) -> None:
+        """Count what an answer took."""
         self._tokens.labels(agent, "prompt").inc(prompt)
         self._tokens.labels(agent, "completion").inc(completion)
 
     def memory_tokens(self, *, agent: str, prompt: int, completion: int) -> None:
-        """Count what extraction and summaries cost, apart from answers."""
+        """Count what memory took (extraction, summaries, vectors), apart from answers."""
         self._tokens.labels(agent, "memory_prompt").inc(prompt)
         self._tokens.labels(agent, "memory_completion").inc(completion)
 
@@ -295,6 +300,10 @@ class Metrics:
         self._up.clear()
         for channel, works in up.items():
             self._up.labels(channel).set(works)
+            # There before it counts: of a counter that begins with its first event, PromQL's `increase` does not see that one.
+            self._left_behind.labels(channel)
+            for outcome in ("sent", "unknown", "dead"):
+                self._sends.labels(channel, outcome)
 
     def sample(self, stats: Stats, *, now_ms: int) -> None:
         """Take over the queue's numbers, before they are rendered. An age is 0 when nothing waits."""

@@ -46,6 +46,7 @@ def test_counts(metrics: Metrics) -> None:
     metrics.turn_ended(channel="acme", agent="a", outcome="ignored", rule="not_addressed")
     metrics.agent_failed(agent="a", code="agent_timeout")
     metrics.tokens(agent="a", prompt=100, completion=7)
+    metrics.memory_tokens(agent="a", prompt=20, completion=3)
     metrics.memory_part_failed("summary")
     metrics.deleted("ledger", 12)
     metrics.rate_limited(0.5, who="a")
@@ -56,6 +57,7 @@ def test_counts(metrics: Metrics) -> None:
     assert 1 == seen["clew_turns_total", "a", "acme", "ignored", "not_addressed"]
     assert 1 == seen["clew_agent_errors_total", "a", "agent_timeout"]
     assert (100, 7) == (seen["clew_tokens_total", "a", "prompt"], seen["clew_tokens_total", "a", "completion"])
+    assert 20 == seen["clew_tokens_total", "a", "memory_prompt"]
     assert 1 == seen["clew_memory_part_failures_total", "summary"]
     assert 1 == seen["clew_updates_left_behind_total", "acme"]
     assert 12 == seen["clew_retention_deleted_total", "ledger"]
@@ -124,6 +126,7 @@ def test_what_runs_now(metrics: Metrics) -> None:
     metrics.sample_live({"acme": False}, now_ms=10_000)
 
     seen = samples(metrics)
+    assert (0, 0) == (seen["clew_sends_total", "acme", "dead"], seen["clew_updates_left_behind_total", "acme"])
     assert [("clew_channel_up", "acme")] == [key for key in seen if key[0] == "clew_channel_up"]
     assert (0, 6.0) == (seen["clew_channel_up", "acme"], seen["clew_settings_age_seconds",])
     assert [("clew_settings", "r2")] == [key for key in seen if key[0] == "clew_settings"]

@@ -14,6 +14,9 @@ import yaml
 
 from gateway.metrics import Metrics
 from gateway.telemetry.reference import FOLDER, readme_text, write_reference
+from gateway.usage.quotas import MEASURES
+from gateway.usage.rows import KINDS
+from gateway.usage.windows import SPANS
 
 ENDINGS = {"histogram": ("_bucket", "_sum", "_count"), "summary": ("_sum", "_count")}
 GIVEN = {
@@ -106,25 +109,83 @@ def test_the_dashboard_lies_in_a_grid() -> None:
     assert all(panel["title"] and panel["description"] and panel["fieldConfig"]["defaults"]["unit"] for panel in drawn)
 
 
-def test_what_the_issue_names_is_on_the_dashboard_and_has_an_alert() -> None:
-    shown = " ".join(query for _, query in queries())
+def test_every_metric_is_on_the_dashboard() -> None:
+    """One that nobody looks at is measured for nothing; those that the issue names are among them."""
+    shown = {
+        one.name
+        for panel in dashboard()["panels"]
+        for target in panel.get("targets", [])
+        for one in selected(promql_parser.parse(target["expr"].replace("$__rate_interval", "5m")))
+    }
+    for described in Metrics(version="1").described:
+        endings = ENDINGS.get(described.kind, ("",))
+        assert shown & {f"{described.name}{ending}" for ending in endings}, described.name
+
+
+def test_what_the_issue_names_has_an_alert() -> None:
+    """Where somebody must act on it: tokens and money are bounded by quotas, so these have one."""
+    rung = " ".join(rule["expr"] for rule in rules())
     for metric in (
         "clew_first_token_seconds_bucket",
         "clew_delivered_seconds_bucket",
         "clew_unanswered_oldest_seconds",
         'clew_sends_total{outcome="unknown"}',
         "clew_turns_total",
-        "clew_tokens_total",
-        "clew_cost_total",
+        "clew_updates_left_behind_total",
         "clew_memory_part_failures_total",
         "clew_takeovers",
         "clew_channel_up",
         "clew_settings",
         "clew_quota_hits_total",
+        "clew_usage_dropped_total",
         "clew_admin_logins_total",
         "clew_audit_write_failures_total",
+        "clew_probes_total",
     ):
-        assert metric in shown, metric
+        assert metric in rung, metric
+
+
+def test_the_first_event_rings() -> None:
+    """An alert that rings at one reads a counter that stood at 0 before: `increase` does not see the event with which a series
+    begins."""
+    metrics = Metrics(version="1")
+    metrics.sample_live({"acme": True}, now_ms=0)
+    there = {
+        (sample.name, tuple(sorted(sample.labels.items())))
+        for family in metrics.registry.collect()
+        for sample in family.samples
+    }
+
+    ringing = [rule for rule in rules() if re.search(r"increase\(.*> 0$", rule["expr"])]
+    assert {"ClewSendsDead", "ClewUpdatesLeftBehind", "ClewUsageLost", "ClewAuditFails"} <= {
+        rule["alert"] for rule in ringing
+    }
+    for rule in ringing:
+        for one in selected(promql_parser.parse(rule["expr"])):
+            equal = promql_parser.MatchOp.Equal
+            wanted = {matcher.name: matcher.value for matcher in one.matchers.matchers if equal == matcher.op}
+            found = [labels for name, labels in there if name == one.name and wanted.items() <= dict(labels).items()]
+            assert found, rule["alert"]
+
+
+def test_what_is_refused_by_the_admins_own_limits_pages_nobody() -> None:
+    """Who has used up a quota gets a notice, and so does who stops an answer: no fault of the gateway's, or of the agent's."""
+    (rule,) = (rule for rule in rules() if rule["alert"] == "ClewTurnsFail")
+    patterns = set(re.findall(r'rule!~"([^"]+)"', rule["expr"]))
+    (pattern,) = patterns
+    asked = list(selected(promql_parser.parse(rule["expr"])))
+
+    refused = [f"quota_{kind}_{measure}_{span}" for kind in KINDS for measure in MEASURES for span in SPANS]
+    assert 2 == len(asked) == rule["expr"].count("rule!~")
+    assert all(re.fullmatch(pattern, one) for one in (*refused, "rate_limited", "too_long", "stopped"))
+    assert not any(re.fullmatch(pattern, one) for one in ("agent_timeout", "gave_up", "mention", "private", ""))
+
+
+def test_what_each_instance_tells_of_the_whole_is_not_summed() -> None:
+    """The queue's figures, and the take-overs', are the database's: two instances would show all of it twice."""
+    for where, query in queries():
+        told_by_each = r"clew_(?:inbox|outbox|unanswered)_\w+|clew_dead\b(?!_)|clew_takeovers\b"
+        assert not re.search(rf"(?:sum|count)(?: by \([^)]*\))? ?\((?:{told_by_each})", query), where
 
 
 def test_the_committed_readme_is_up_to_date() -> None:
