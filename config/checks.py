@@ -97,12 +97,15 @@ def _time_zone(name: str) -> Iterator[Fault]:
 
 def _room_priced(found: tuple[Layer, ...], settings: Settings, written: Callable[[Path], bool]) -> Iterator[Fault]:
     room = resolve(found)
-    agent = settings.agents.get(room.agent)
+    # Whoever may answer here: else the quota would hold only until somebody chose, or fell back to, another one.
+    names = dict.fromkeys((room.agent, *room.agents, *([] if room.fallback is None else [room.fallback])))
+    answering = [settings.agents[name] for name in names if name in settings.agents]
     for part, limits in (("person", room.quota.person), ("room", room.quota.room), ("channel", room.quota.channel)):
         roots = [(*layer.root, "quota", part) for layer in reversed(found)]
         path = next((root for root in roots if written((*root, "money"))), None)
-        if agent is not None and path is not None:
-            yield from _priced(path, limits, agent, settings)
+        if path is not None:
+            faults = (fault for agent in answering for fault in _priced(path, limits, agent, settings))
+            yield from dict.fromkeys(faults)  # two agents may have one model
 
 
 def _priced(path: Path, limits: QuotaLimits, agent: AgentSettings, settings: Settings) -> Iterator[Fault]:

@@ -54,8 +54,7 @@ class QuotaActs:
             for limit in limits_of(subject, limits):
                 share = soft if asked.least is None else asked.least
                 found = await self._reports.above(
-                    subject.kind,
-                    subject.channel,
+                    subject,
                     measure=limit.measure,
                     span=limit.span,
                     at=at,
@@ -63,16 +62,14 @@ class QuotaActs:
                     limit=asked.limit,
                 )
                 for who, used in found:
-                    own = self._own(limit, who) if subject.name in ("", who.name) else None
-                    if own is not None:
-                        yield own, _used(used, own), soft
-
-    def _own(self, limit: Limit, who: Subject) -> Limit | None:
-        """Return the limit as it is for this one; None: there is none. Rooms differ, and were found by the lowest of all."""
-        if who.kind != "room":
-            return limit._replace(subject=who)
-        quota = self._configuration().effective(who.channel, who.name).quota.room
-        return next((one for one in limits_of(who, quota) if one[1:3] == limit[1:3]), None)
+                    if who.kind != "room":
+                        yield limit._replace(subject=who), _used(used, limit), soft
+                        continue
+                    # Rooms differ, and were found by the lowest of all.
+                    quota = self._configuration().effective(who.channel, who.name).quota
+                    for own in limits_of(who, quota.room):
+                        if (own.measure, own.span) == (limit.measure, limit.span):
+                            yield own, _used(used, own), quota.soft
 
     def _quota(self, limit: Limit, used: int, share: float, now: int) -> QuotaLine:
         money = limit.measure == "money"
@@ -92,8 +89,9 @@ class QuotaActs:
 
 
 def limited(configuration: Configuration, seen: frozenset[str] | None) -> Iterator[tuple[Subject, QuotaLimits, float]]:
-    """Yield what has a quota: the subject (name "": whoever there is of that kind), its limits and the soft share. `seen`: the
-    channels asked about; None: all, and with them agents and persons, which are nobody's alone. Pure."""
+    """Yield what has a quota: the subject (name "": whoever there is of that kind), its limits and the soft share, each the
+    lowest where places differ. `seen`: the channels asked about; None: all, and with them agents and persons, which are nobody's
+    alone. Pure."""
     settings = configuration.settings
     found = [
         (place[0], configuration.effective(*place).quota)
@@ -103,11 +101,12 @@ def limited(configuration: Configuration, seen: frozenset[str] | None) -> Iterat
     for name in dict.fromkeys(name for name, _ in found):
         quota = configuration.effective(name).quota
         yield Subject("channel", "", name), quota.channel, quota.soft
-        rooms = [one.room for channel, one in found if channel == name]
-        yield Subject("room", name, ""), least(rooms), quota.soft
+        own = [one for channel, one in found if channel == name]
+        yield Subject("room", name, ""), least([one.room for one in own]), min(one.soft for one in own)
     if seen is None:
         soft = settings.defaults.quota.soft
-        yield Subject("person", "", ""), least([quota.person for _, quota in found]), soft
+        everywhere = min([soft, *(quota.soft for _, quota in found)])
+        yield Subject("person", "", ""), least([quota.person for _, quota in found]), everywhere
         for name, agent in settings.agents.items():
             yield Subject("agent", "", name), agent.quota, soft
 

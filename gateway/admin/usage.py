@@ -104,7 +104,8 @@ class UsageActs:
             lines.append(
                 SeriesLine(key=key, channel=channel, values=tuple(figures[one.key, day] / scale for day in days))
             )
-        lines.append(SeriesLine(key=None, values=tuple(others[day] / scale for day in days)))
+        # Not below nought, where entries are written between two questions.
+        lines.append(SeriesLine(key=None, values=tuple(max(0, others[day]) / scale for day in days)))
         if not any(lines[-1].values):
             lines.pop()
         return SeriesTold(currency=self._currency, days=tuple(days), series=tuple(lines))
@@ -224,9 +225,12 @@ def _days(wanted: Wanted) -> list[str]:
 
 def _day(field: str, text: str) -> date:
     try:
-        return date.fromisoformat(text)
+        found = date.fromisoformat(text)
     except ValueError:
         raise _invalid(field, text, "is no day", "write it as 2026-11-30") from None
+    if not 1970 < found.year < 9999:
+        raise _invalid(field, text, "is a day of which nothing can be known", "give one of these years")
+    return found
 
 
 def _invalid(field: str, value: str, problem: str, remedy: str) -> Invalid:

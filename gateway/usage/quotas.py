@@ -45,7 +45,7 @@ def limits_of(subject: Subject, limits: QuotaLimits) -> Iterator[Limit]:
         for measure in MEASURES:
             most = getattr(getattr(limits, measure), span)
             if most is not None:
-                yield Limit(subject, measure, span, round(most * MICRO) if measure == "money" else most)
+                yield Limit(subject, measure, span, max(1, round(most * MICRO)) if measure == "money" else most)
 
 
 def limits_for(

@@ -10,7 +10,7 @@ import msgspec
 from gateway.admin.database import Database, Row, Value
 from gateway.usage.entries import Purpose
 from gateway.usage.quotas import Measure
-from gateway.usage.rows import SUMS, Amounts, Kind, Subject, letters
+from gateway.usage.rows import SUMS, Amounts, Subject, letters
 from gateway.usage.windows import Span, Starts
 
 By = Literal["channel", "room", "person", "agent", "model", "purpose", "day"]
@@ -127,13 +127,17 @@ class UsageReports:
         return [msgspec.convert(dict(zip(columns, row, strict=True)), Noted, strict=False) for row in rows]
 
     async def above(
-        self, kind: Kind, channel: str, *, measure: Measure, span: Span, at: Starts, least: int, limit: int
+        self, of: Subject, *, measure: Measure, span: Span, at: Starts, least: int, limit: int
     ) -> list[tuple[Subject, Amounts]]:
-        """Return who has used up so much or more in the time that began at `at`, the most first."""
+        """Return who has used up so much or more in the time that began at `at`, the most first. `of` names one, or (name "") all
+        of its kind and channel."""
+        named = "AND name = :name " if of.name else ""
         sql = f"""SELECT kind, channel, name, messages, tokens, money FROM usage_counts
-          WHERE kind = :kind AND channel = :channel AND span = :span AND start = :start AND {measure} >= :least
+          WHERE kind = :kind AND channel = :channel {named}AND span = :span AND start = :start AND {measure} >= :least
           ORDER BY {measure} DESC, name LIMIT :limit"""
-        values: dict[str, Value] = {"kind": kind, "channel": channel, "span": span, "start": getattr(at, span)}
+        values: dict[str, Value] = {"kind": of.kind, "channel": of.channel, "span": span, "start": getattr(at, span)}
+        if of.name:
+            values["name"] = of.name
         async with self._database.reading() as db:
             rows = await db.rows(sql, **values, least=least, limit=limit)
         return [(Subject(*row[:3]), Amounts(*(int(value) for value in row[3:]))) for row in rows]

@@ -57,7 +57,7 @@ class Audited:
 
 class House:
     def __init__(self, rows: UsageRows, reports: UsageReports, store: FullStore, configuration: Configuration) -> None:
-        self.rows, self.store, self.audit = rows, store, Audited()
+        self.rows, self.reports, self.store, self.audit = rows, reports, store, Audited()
         made = UsageActs(
             reports=reports, configuration=lambda: configuration, persons=store.persons, clock=lambda: NOON
         )
@@ -287,9 +287,44 @@ async def test_who_is_near_a_quota(house: House) -> None:
     assert ["room"] == [one.kind for one in (await house.ask(acts.QUOTAS, channel="shop", least=0.9)).lines]
 
 
+async def test_ones_own_is_found_among_many(house: House) -> None:
+    """However many others are nearer to, or over, what they have: a channel and an agent are asked for by name."""
+    busy = [
+        at(called(number, 9000), channel=f"c{number}", agent=f"a{number}", room="", person=0) for number in range(5)
+    ]
+    await house.rows.write([*busy, at(called(9, 3000), room="", person=0)], UTC)
+
+    told = await house.ask(acts.QUOTAS, limit=2)
+
+    assert [("agent", "helper"), ("channel", "shop")] == [(one.kind, one.name) for one in told.lines]
+
+
+async def test_a_room_warns_by_its_own_share(house: House, tmp_path: Path) -> None:
+    """One that wants to be told early is told, and its neighbours are not."""
+    (tmp_path / "early.yaml").write_text(
+        SETTINGS.replace("rooms: {客服: {quota: {", "rooms: {客服: {quota: {soft: 0.1, ")
+        .replace("messages: {day: 2}", "messages: {day: 10}")
+        .replace("soft: 0.5", "soft: 0.9"),
+        "utf-8",
+    )
+    configuration = load(tmp_path / "early.yaml", {})
+    await house.rows.write(
+        [at(said(number), room=room, person=0) for number, room in enumerate(["客服", "other"])], UTC
+    )
+
+    acting = QuotaActs(reports=house.reports, configuration=lambda: configuration, clock=lambda: NOON)
+    told = await Service(acting.handlers(), audit=house.audit).perform(
+        actor_of("admin"), acts.QUOTAS, acts.QuotasAsked()
+    )
+
+    assert [("room", "客服", 0.1)] == [(one.kind, one.name, one.share) for one in told.lines]
+
+
 @pytest.mark.parametrize(
     ("fields", "wrong"),
     [
+        ({"until": "0001-01-01"}, "until"),
+        ({"since": "9999-12-31", "until": "9999-12-31"}, "until"),
         ({"since": "2026-02-30"}, "since"),
         ({"until": "2026-13-01"}, "until"),
         ({"since": "2026-12-01"}, "since"),

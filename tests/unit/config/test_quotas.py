@@ -47,6 +47,18 @@ channels:
             "known; write it under prices.models, or limit tokens",
         ),
         (
+            PRICED.replace("sk}}", "sk}, b: {kind: openai, api_key: sk, model: dear}}")
+            + "channels: {console: {kind: console, agents: [default, b], quota: {person: {money: {month: 1}}}}}",
+            "channels.console.quota.person.money: (a section): counts nothing: the price of model 'dear' is not known; "
+            "write it under prices.models, or limit tokens",
+        ),
+        (
+            PRICED.replace("sk}}", "sk}, b: {kind: openai, api_key: sk, model: dear}}")
+            + "channels: {console: {kind: console, fallback: b, quota: {channel: {money: {month: 1}}}}}",
+            "channels.console.quota.channel.money: (a section): counts nothing: the price of model 'dear' is not known; "
+            "write it under prices.models, or limit tokens",
+        ),
+        (
             "usage: {time_zone: Mars/Olympus}",
             "usage.time_zone: 'Mars/Olympus': is no time zone that this machine knows; write one such as Europe/Berlin",
         ),
@@ -58,7 +70,8 @@ channels:
     ],
 )
 def test_what_would_do_nothing_is_refused(refused: Refuse, text: str, problem: str) -> None:
-    """A quota of money on a model without a price would hold nobody back, and an unknown time zone has no midnight."""
+    """A quota of money on a model without a price would hold nobody back, also where people choose that model, or it stands in
+    for another; and an unknown time zone has no midnight."""
     assert [problem] == [line.partition(" ")[2] for line in refused(text)]
 
 
