@@ -53,10 +53,12 @@ class Field:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Told:
-    """What a form is filled with. `values` are written ones, `applied` what applies, `origins` by path in the settings."""
+    """What a form is filled with. `values` are written ones, `mentioned` their paths and what stands above them, `applied` what
+    applies, `origins` by path in the settings."""
 
     configuration: Configuration
     values: Mapping[tuple[str, ...], Any]
+    mentioned: frozenset[tuple[str, ...]]
     applied: Mapping[tuple[str, ...], Any]
     origins: Mapping[tuple[str, ...], Origin]
     layered: tuple[str, ...] | None  # the place whose settings are layered
@@ -110,9 +112,11 @@ def _told(configuration: Configuration, data: dict[str, Any], path: tuple[str, .
         for dotted, origin in configuration.origins(name, room, thread).items():
             origins[*root, *dotted.split(".")] = origin
         defaults = kind_defaults(type(configuration.settings.channels[name]))
+    values = dict(leaves(data))
     return _Told(
         configuration=configuration,
-        values=dict(leaves(data)),
+        values=values,
+        mentioned=frozenset(here[:n] for here in values for n in range(len(here) + 1)),
         applied=applied,
         origins=origins,
         layered=None if place is None else place[0],
@@ -143,7 +147,7 @@ def _field(path: tuple[str, ...], shape: Shape, told: _Told) -> Field:
     }
     if shape.kind == "section":
         fields = tuple(_field((*path, name), child, told) for name, child in shape.fields.items())
-        return Field(kind="section", fields=fields, written=_mentioned(path, told), **common)
+        return Field(kind="section", fields=fields, written=path in told.mentioned, **common)
     if shape.kind == "map" and shape.item is not None and shape.item.kind == "section":
         keys = dict.fromkeys(here[len(path)] for here in told.values if here[: len(path)] == path and here != path)
         return Field(kind="map", keys=tuple(keys), item="section", written=bool(keys), **common)
@@ -155,22 +159,19 @@ def _field(path: tuple[str, ...], shape: Shape, told: _Told) -> Field:
         **_bounds(shape),
         unit=_unit(path[-1], shape),
         default=_default(path, shape, told),
-        written=_mentioned(path, told),
-        value=_at(path, told.values),
-        effective=_at(path, told.values if secret else told.applied),
+        written=path in told.mentioned,
+        value=_at(path, shape, told.values),
+        effective=_at(path, shape, told.values if secret else told.applied),
         origin=str(_origin(path, told)),
         **common,
     )
 
 
-def _at(path: tuple[str, ...], values: Mapping[tuple[str, ...], Any]) -> Any:
+def _at(path: tuple[str, ...], shape: Shape, values: Mapping[tuple[str, ...], Any]) -> Any:
     """Return the value at `path`; of a map what it holds; None: nothing."""
-    below = {here[-1]: value for here, value in values.items() if here[:-1] == path}
-    return values.get(path, below or None)
-
-
-def _mentioned(path: tuple[str, ...], told: _Told) -> bool:
-    return any(here[: len(path)] == path for here in told.values)
+    if shape.kind != "map" or path in values:
+        return values.get(path)
+    return {here[-1]: value for here, value in values.items() if here[:-1] == path} or None
 
 
 def _kind(shape: Shape) -> Kind:
