@@ -103,19 +103,36 @@ def _serve(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace) -> int:
     try:
         configuration = _load(args)
+        revised = _revised(configuration)
     except InvalidSettings as exc:
         if args.json:
             print(_problems_json(exc.problems))
             return INVALID
         raise
-    settings = configuration.settings
+    warnings = configuration.warnings if revised is None else revised.warnings
     if args.json:
-        print(_problems_json(configuration.warnings))
+        print(_problems_json(warnings))
     else:
-        for warning in configuration.warnings:
+        for warning in warnings:
             print(f"warning: {warning}", file=sys.stderr)
-        print(f"{args.config}: ok ({len(settings.channels)} channels, {len(settings.agents)} agents)")
+        print(f"{args.config}: ok ({_counted(configuration)})")
+        if revised is not None:
+            print(f"{revised.overlay} over it: ok ({_counted(revised)})")
     return OK
+
+
+def _revised(configuration: Configuration) -> Configuration | None:
+    """Return the settings with what the console says over the file; None: nothing."""
+    storage = configuration.settings.storage
+    if storage.startswith("sqlite:") and not Path(storage.removeprefix("sqlite:///")).exists():
+        return None  # and nothing of the gateway is loaded
+    from gateway.admin import cli
+
+    return asyncio.run(cli.check(configuration))
+
+
+def _counted(configuration: Configuration) -> str:
+    return f"{len(configuration.settings.channels)} channels, {len(configuration.settings.agents)} agents"
 
 
 def _problems_json(problems: Sequence[Problem]) -> str:

@@ -15,8 +15,10 @@ from config.channels.console import ConsoleSettings
 from config.loader import Configuration, load
 from config.masking import masked
 from config.problems import InvalidSettings
+from config.vault_key import keys_of
 from gateway.admin.revisions import Revisions
 from gateway.admin.service import Admin
+from gateway.admin.vault import Vault
 from gateway.app import backup, manifest_of, open_admin_reading, open_reading, open_storage
 from gateway.errors import BadRequest, StoreBusy
 from memory.errors import MemoryFault
@@ -45,6 +47,22 @@ async def show(configuration: Configuration, args: argparse.Namespace) -> int:
         print(f"{path:{width}}  {json.dumps(value, ensure_ascii=False):24}  {origins[path]}")
     print(f"revision {configuration.revision}")
     return OK
+
+
+async def check(configuration: Configuration) -> Configuration | None:
+    """Return what a gateway runs by that starts on this valid file: with the console's newest revision, its secrets looked at
+    where their key is here; None: the console says nothing, or there is no database that can be asked. Raises
+    `InvalidSettings`, where the two don't go together."""
+    key = configuration.settings.admin.secret_key
+    keys = keys_of(key) if key is not None else ()
+    try:
+        async with open_admin_reading(configuration.settings) as database:
+            overlay = await Revisions(database, clock=now_ms).newest()
+            secrets = await Vault(database, keys=lambda: keys, clock=now_ms).opened() if keys else None
+    except StoreBusy as busy:
+        print(f"the console's settings are not looked at: {busy}", file=sys.stderr)
+        return None
+    return None if overlay is None else load(configuration.file, os.environ, overlay, vault=secrets)
 
 
 async def _with_revision(configuration: Configuration) -> Configuration:

@@ -174,7 +174,7 @@ async def test_history_difference_and_the_exact_way_back(world: Stage, admins: A
 
 
 async def test_what_is_exported_starts_another_gateway(world: Stage, admins: Admins, tmp_path: Path) -> None:
-    """One YAML text with file and revision in it, references as such; `check` takes it."""
+    """One YAML text with file and revision in it, references as such; `check` takes it, also under the revision."""
     await change(admins, edit("memory.window.turns", 4), edit("channels.other", act="remove"))
     await in_force(admins, 1)
     answer = await asked(admins, "GET", "/settings/export")
@@ -182,10 +182,33 @@ async def test_what_is_exported_starts_another_gateway(world: Stage, admins: Adm
     target.write_text(answer.text, "utf-8")
     code, out, err = await command("check", "--config", target)
 
-    assert (0, f"{target}: ok (2 channels, 2 agents)\n", "") == (code, out, err)
+    assert (0, "") == (code, err)
+    assert f"{target}: ok (2 channels, 2 agents)\nrevision 1 over it: ok (2 channels, 2 agents)\n" == out
     assert ["${HOOK}"] == yaml.safe_load(answer.text)["channels"]["hook"]["secrets"]
     assert 'attachment; filename="clew.yaml"' == answer.headers["Content-Disposition"]
     assert (await admins.local("GET", "/settings"))["digest"] == load(target, environ()).revision
+
+
+async def test_check_looks_at_the_revision_in_force(world: Stage, admins: Admins) -> None:
+    """A file that is valid by itself, and does not go with what the console says over it, is no good file; secrets are looked at
+    where their key is."""
+    config = world.gateway.config
+    await change(admins, edit("channels.third", {"kind": "webhook", "secrets": [SECRET]}))
+    fine = await command("check", "--config", config, CLEW_SECRET_KEY=KEY)
+    keyless = await command("check", "--config", config)
+    lost = await command("check", "--config", config, CLEW_SECRET_KEY=base64.b64encode(b"o" * 32).decode())
+    await change(admins, edit("channels.hook.agent", "second"))
+    config.write_text(config.read_text("utf-8").replace("  second: {", "  third: {"), "utf-8")
+    broken = await command("check", "--config", config)
+    as_json = await command("check", "--json", "--config", config)
+
+    told = f"{config}: ok (3 channels, 2 agents)\nrevision 1 over it: ok (4 channels, 2 agents)\n"
+    assert (0, told) == fine[:2] == keyless[:2]
+    assert 2 == lost[0]
+    assert "revision 1: channels.third.secrets[0]: ***: there is no secret 'channels.third.secrets.0'" in lost[2]
+    assert (2, "") == broken[:2]
+    assert "revision 2: channels.hook.agent: 'second': is no configured agent; use default or third" in broken[2]
+    assert ["channels.hook.agent"] == [one["path"] for one in json.loads(as_json[1])]
 
 
 async def test_who_holds_one_channel_changes_that_channel_only(world: Stage, admins: Admins) -> None:
