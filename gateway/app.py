@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from pydantic import SecretStr
+
 from adapters.base import Adapter
 from adapters.console.access import Guesses
 from adapters.console.adapter import ConsoleAdapter
@@ -647,6 +649,7 @@ async def run(
                 accounts_changed=accounts_changed,
                 joined=usage.meter.join,
                 ids=ids,
+                manifest=manifest_of,
                 configuration=lambda: live.configuration,
                 clock=now_ms,
             )
@@ -814,9 +817,14 @@ def make_adapter(
     raise ValueError(f"channel {name!r}: kind {settings.kind!r} has no adapter")
 
 
-def manifest_of(configuration: Configuration, name: str) -> dict[str, object] | None:
-    """Return the manifest that a channel's app is made from on its platform; None: its kind has no such thing."""
-    settings, public_url = configuration.settings.channels[name], configuration.settings.server.public_url
+def manifest_of(
+    configuration: Configuration, name: str, kind: str | None = None, mode: str | None = None
+) -> dict[str, object] | None:
+    """Return the manifest that a channel's app is made from on its platform; None: its kind has no such thing. `kind` and `mode`
+    are those of a channel that is not there yet."""
+    settings, public_url = configuration.settings.channels.get(name), configuration.settings.server.public_url
+    if settings is None and kind == "slack":
+        settings = SlackSettings(mode="socket" if mode == "socket" else "http", bot_token=SecretStr("xoxb-later"))
     if not isinstance(settings, SlackSettings):
         return None
     url = f"{public_url.rstrip('/')}/channels/{name}" if public_url is not None else None

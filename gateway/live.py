@@ -73,6 +73,7 @@ class Live:
         self._noted = noted
         self.placed = placed
         self._channels: dict[str, Channel] = {}
+        self._refused: dict[str, str] = {}
         self._applied = asyncio.Event()
 
     @asynccontextmanager
@@ -131,6 +132,10 @@ class Live:
         """Return every configured channel's name and why it does not run (None: it runs)."""
         return {name: channel.failure for name, channel in self._channels.items()}
 
+    def refused(self, name: str) -> str | None:
+        """Return why a channel runs on by settings that are not the newest; None: it does not."""
+        return self._refused.get(name)
+
     async def apply(self, configuration: Configuration, *, intake: Intake, tasks: asyncio.TaskGroup) -> None:
         """Bring agents and channels to `configuration`; from then on new events are routed by it.
 
@@ -151,6 +156,7 @@ class Live:
         # Settings that don't work are worth less than those that did.
         broken = {name: channel for name, channel in early.items() if channel.failure and name in self._channels}
         channels |= {name: self._channels[name] for name in broken}
+        self._refused = {name: channel.failure for name, channel in broken.items() if channel.failure is not None}
         old_agents, old_channels = self._agents, self._channels
         # Placed now: a room may have moved while channels were starting.
         self.configuration, self._agents, self._channels = self.placed(configuration), agents, channels

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -11,13 +12,28 @@ from typing import Final, Literal
 from adapters.base import Adapter, Address, Reports
 from adapters.errors import AdapterFault
 from config.forms import kinds
+from config.loader import Configuration
 from config.problems import path_text
-from gateway.admin.acts.channels import ADD, PROBE, REMOVE, AddAsked, ProbeAsked, ProbeTold, RemoveAsked
+from gateway.admin.acts.channels import (
+    ADD,
+    PREPARE,
+    PROBE,
+    REMOVE,
+    AddAsked,
+    PrepareAsked,
+    Prepared,
+    ProbeAsked,
+    ProbeTold,
+    RemoveAsked,
+)
 from gateway.admin.acts.settings import ChangeTold, Edit
+from gateway.admin.keeping import left_behind
 from gateway.admin.operations import Acting, Handlers, Invalid, Missing
 from gateway.admin.own_settings import admitting
-from gateway.admin.planning import Planner
+from gateway.admin.planning import Plan, Planner
+from gateway.admin.revisions import Revisions
 from gateway.admin.settings import SettingsActs
+from gateway.admin.vault import Vault
 from gateway.inbox.base import Announcement, Inbox, Outbox
 from gateway.inbox.looking import Looking, Sent
 from gateway.live import Live
@@ -33,6 +49,10 @@ TEST_WORDS = {
 }
 
 
+Manifest = Callable[[Configuration, str, str, str | None], dict[str, object] | None]
+"""Makes the manifest of a channel's app: settings, name, kind and mode; None: the kind's platform knows no such thing."""
+
+
 class ChannelActs:
     """The acts on channels, for one gateway."""
 
@@ -42,16 +62,22 @@ class ChannelActs:
         live: Live,
         settings: SettingsActs,
         planner: Planner,
+        vault: Vault,
+        revisions: Revisions,
         inbox: Inbox,
         outbox: Outbox,
         looking: Looking,
         ids: Ids,
+        manifest: Manifest,
         clock: Callable[[], int],
         wait_s: float = WAIT_S,
     ) -> None:
+        self._manifest = manifest
         self._live = live
         self._settings = settings
         self._planner = planner
+        self._vault = vault
+        self._revisions = revisions
         self._inbox = inbox
         self._outbox = outbox
         self._looking = looking
@@ -61,24 +87,40 @@ class ChannelActs:
 
     def handlers(self) -> Handlers:
         """Return what carries each operation out."""
-        return {ADD: self.add, REMOVE: self.remove, PROBE: self.probe}
+        return {ADD: self.add, REMOVE: self.remove, PREPARE: self.prepare, PROBE: self.probe}
 
     async def add(self, acting: Acting, asked: AddAsked) -> ChangeTold:
         """Add a channel that is not there yet."""
         if asked.channel in self._live.configuration.settings.channels:
-            raise Invalid(f"channel: there is one named {asked.channel!r}; choose another name, or change that one")
-        if asked.kind not in kinds():
-            raise Invalid(f"kind: {asked.kind!r} is no kind of channel; use {', '.join(kinds())}")
+            raise _taken(asked.channel)
+        _known(asked.kind)
         value = {"kind": asked.kind, **asked.settings}
-        edit = Edit(path=path_text(("channels", asked.channel)), act="set", value=value)
-        return await self._change(acting, edit, asked)
+        plan = await self._planned(acting, Edit(path=path_text(("channels", asked.channel)), value=value), asked)
+        if asked.channel in plan.old.settings.channels:  # another instance has just added it
+            raise _taken(asked.channel)
+        return await self._settings.carry_out(acting, plan, reason=asked.reason, dry_run=asked.dry_run)
 
     async def remove(self, acting: Acting, asked: RemoveAsked) -> ChangeTold:
-        """Remove a channel; its connection ends."""
+        """Remove a channel; its connection ends. Of its secrets those stay that a revision refers to, as else nobody could go
+        back to it; unless they are to go, too."""
         if asked.channel not in self._live.configuration.settings.channels:
             raise Missing(f"channel {asked.channel!r} is not configured")
-        edit = Edit(path=path_text(("channels", asked.channel)), act="remove")
-        return await self._change(acting, edit, asked)
+        plan = await self._planned(acting, Edit(path=path_text(("channels", asked.channel)), act="remove"), asked)
+        dropped = await left_behind(
+            asked.channel, plan, vault=self._vault, revisions=self._revisions, kept=not asked.secrets
+        )
+        return await self._settings.carry_out(acting, plan, reason=asked.reason, dry_run=asked.dry_run, dropped=dropped)
+
+    async def prepare(self, acting: Acting, asked: PrepareAsked) -> Prepared:
+        """Return what a platform has to be told."""
+        _known(asked.kind)
+        configuration = self._live.configuration
+        public_url = configuration.settings.server.public_url
+        made = self._manifest(configuration, asked.channel, asked.kind, asked.mode)
+        return Prepared(
+            address=None if public_url is None else f"{public_url.rstrip('/')}/channels/{asked.channel}",
+            manifest=None if made is None else json.dumps(made, ensure_ascii=False, indent=2),
+        )
 
     async def probe(self, acting: Acting, asked: ProbeAsked) -> ProbeTold:
         """Test a channel; raises nothing for what is found wrong with it."""
@@ -107,11 +149,12 @@ class ChannelActs:
             last_event_ms=load.last_event_ms,
         )
 
-    async def _change(self, acting: Acting, edit: Edit, asked: AddAsked | RemoveAsked) -> ChangeTold:
-        plan = await self._planner.edited([edit], expected=asked.expected, admit=admitting(acting))
-        return await self._settings.carry_out(acting, plan, reason=asked.reason, dry_run=asked.dry_run)
+    async def _planned(self, acting: Acting, edit: Edit, asked: AddAsked | RemoveAsked) -> Plan:
+        return await self._planner.edited([edit], expected=asked.expected, admit=admitting(acting))
 
     async def _problem(self, name: str) -> str | None:
+        if (why := self._live.refused(name)) is not None:
+            return f"its newest settings could not be started ({why}); it runs on by those it had"
         with suppress(TimeoutError):  # one that was only just added is about to start
             async with asyncio.timeout(self._wait_s):
                 await self._live.tried(name)
@@ -162,3 +205,12 @@ class ChannelActs:
         except TimeoutError:
             pass
         return found
+
+
+def _known(kind: str) -> None:
+    if kind not in kinds():
+        raise Invalid(f"kind: {kind!r} is no kind of channel; use {', '.join(kinds())}")
+
+
+def _taken(channel: str) -> Invalid:
+    return Invalid(f"channel: there is one named {channel!r}; choose another name, or change that one")

@@ -12,7 +12,7 @@ from config.problems import path_text
 from gateway.admin.acts.settings import Changed, ChangeTold, Fresh, Touched
 from gateway.admin.planning import Plan
 from gateway.live import READ_AT_START, replaced
-from gateway.rescoping import Change, foreseen
+from gateway.rescoping import Change, foreseen, rules
 from memory.service import Memory
 
 
@@ -29,9 +29,8 @@ class Consequences:
         old, new = plan.old, self._placed(plan.new)
         what = replaced(old.settings, new.settings)
         fresh = [*_agents(old, new)]
-        for channel in new.settings.channels:
-            if channel in old.settings.channels:
-                fresh += _scopes(channel, await foreseen(new, self._memory, channel))
+        for channel in _shared_otherwise(old, new):
+            fresh += _scopes(channel, await foreseen(new, self._memory, channel))
         changes = tuple(one for one in _changed(plan) if sees(one.path))
         seen = {name for name in [*old.settings.channels, *new.settings.channels] if sees(_path(name))}
         overruled = (f"{one.path}: {one.over} says otherwise; the revision wins" for one in changes if one.over)
@@ -63,6 +62,13 @@ def _changed(plan: Plan) -> Iterable[Changed]:
         origin = sources.origin(one.path, layer="gateway")
         over = f"{origin.file}:{origin.line}" if origin.revision is not None and origin.file is not None else None
         yield Changed(path=path_text(one.path), was=one.was, now=one.now, secret=one.secret, over=over)
+
+
+def _shared_otherwise(old: Configuration, new: Configuration) -> list[str]:
+    """Return the channels whose rules of who shares a group's memory differ: of the others nothing is read."""
+    was, now = rules(old), rules(new)
+    differing = {place[0] for place in was.keys() | now.keys() if was.get(place) != now.get(place)}
+    return [name for name in new.settings.channels if name in differing and name in old.settings.channels]
 
 
 def _agents(old: Configuration, new: Configuration) -> Iterable[Fresh]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from config.editing import references
 from config.loader import Configuration
-from config.problems import path_text
+from config.overlay import WHOLE, Overlay
+from config.problems import InvalidSettings, Problem, path_text
 from config.written import leaves, written
 from gateway.admin.acts.vault import LIST, PUT, REMOVE, SecretNamed, SecretPut, SecretsTold, SecretTold
 from gateway.admin.database import Database
+from gateway.admin.loading import Loader
 from gateway.admin.operations import Acting, Disagrees, Empty, Handlers, Missing
-from gateway.admin.own_settings import channel_of_secret
+from gateway.admin.own_settings import channel_of_secret, within
+from gateway.admin.planning import Plan, Steps, channels_touched, refused
 from gateway.admin.revisions import TOPIC, Revisions
 from gateway.admin.vault import Vault
 
@@ -21,9 +24,16 @@ class SecretActs:
     """The acts on secrets, for one gateway."""
 
     def __init__(
-        self, *, vault: Vault, revisions: Revisions, database: Database, configuration: Callable[[], Configuration]
+        self,
+        *,
+        vault: Vault,
+        loader: Loader,
+        revisions: Revisions,
+        database: Database,
+        configuration: Callable[[], Configuration],
     ) -> None:
         self._vault = vault
+        self._loader = loader
         self._revisions = revisions
         self._database = database
         self._configuration = configuration
@@ -43,7 +53,7 @@ class SecretActs:
                 author=one.author,
                 author_name=one.author_name,
                 readable=one.readable,
-                used=used.get(one.name, ()),
+                used=tuple(map(path_text, used.get(one.name, ()))),
             )
             for one in await self._vault.kept()
             if acting.may("configure", channel_of_secret(one.name))
@@ -51,9 +61,16 @@ class SecretActs:
         return SecretsTold(secrets=tuple(told), problem=self._vault.locked)
 
     async def put(self, acting: Acting, asked: SecretPut) -> Empty:
-        """Store one; what refers to it is made anew with it within two seconds."""
+        """Store one; what refers to it is made anew with it within two seconds. Raises `Invalid` where it is not what that needs:
+        no settings could be read with it, by this instance's next start neither."""
         acting.require(channel_of_secret(asked.name))
         acting.note(secret=asked.name)
+        used = (await self._used()).get(asked.name, ())
+        for channel in dict.fromkeys(channels_touched(used)):
+            acting.require(channel)
+        if used:
+            with within(acting):
+                await self._fits(asked)
         await self._vault.put(asked.name, asked.value, actor=acting.actor)
         await self._database.tell(TOPIC)
         return Empty()
@@ -64,23 +81,51 @@ class SecretActs:
         acting.note(secret=asked.name)
         used = (await self._used()).get(asked.name)
         if used:
-            raise Disagrees(f"secret {asked.name!r} is used by {', '.join(used)}; change that first")
+            paths = ", ".join(map(path_text, used))
+            raise Disagrees(f"secret {asked.name!r} is used by {paths}; change that first")
         if not await self._vault.remove(asked.name):
             raise Missing(f"there is no secret {asked.name!r}")
         await self._database.tell(TOPIC)
         return Empty()
 
-    async def _used(self) -> Mapping[str, tuple[str, ...]]:
+    async def _fits(self, asked: SecretPut) -> None:
+        newest = await self._revisions.newest() or Overlay(number=0, tree={})
+        before = {_kind(one) for one in await self._problems(newest, {})}
+        after = await self._problems(newest, {asked.name: asked.value})
+        if found := [one for one in after if _kind(one) not in before]:
+            raise refused(InvalidSettings(found))
+
+    async def _problems(self, overlay: Overlay, secrets: Mapping[str, str]) -> tuple[Problem, ...]:
+        try:
+            await self._loader.tried(overlay.tree, number=overlay.number, secrets=secrets)
+        except InvalidSettings as invalid:
+            return invalid.problems
+        return ()
+
+    async def _used(self) -> Mapping[str, tuple[Steps, ...]]:
         """Return the paths that refer to each secret: of what is in force here, and of the newest revision."""
         newest = await self._revisions.newest()
-        found: dict[str, dict[str, None]] = {}
-        for tree in (written(self._configuration()), {} if newest is None else newest.tree):
-            for path, name in _references(tree):
-                found.setdefault(name, {})[path] = None
-        return {name: tuple(paths) for name, paths in found.items()}
+        return used_in(written(self._configuration()), {} if newest is None else newest.tree)
 
 
-def _references(tree: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for path, value in leaves(tree):
-        for name in references(value):
-            yield path_text(tuple(step for step in path if step != "=")), name
+def _kind(problem: Problem) -> tuple[str, str, str]:
+    """Return what makes a problem the same one: not its place in a list, from which others may be missing."""
+    return problem.path.partition("[")[0], problem.problem, problem.remedy
+
+
+def used_in(*trees: Mapping[str, Any]) -> dict[str, tuple[Steps, ...]]:
+    """Return the paths that refer to each secret."""
+    found: dict[str, dict[Steps, None]] = {}
+    for tree in trees:
+        for path, value in leaves(tree):
+            for name in references(value):
+                found.setdefault(name, {})[tuple(step for step in path if step != WHOLE)] = None
+    return {name: tuple(paths) for name, paths in found.items()}
+
+
+async def left_behind(channel: str, plan: Plan, *, vault: Vault, revisions: Revisions, kept: bool) -> list[str]:
+    """Return the secrets of a channel that go with it by this plan: those of its name that nothing else refers to; where they
+    are to be `kept`, not those that some revision needs for the way back to it."""
+    used = used_in(written(plan.new), written(plan.file))
+    own = sorted(name for name in await vault.names() if channel_of_secret(name) == channel and name not in used)
+    return [name for name in own if not (kept and await revisions.refers(name))]

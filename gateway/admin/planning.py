@@ -5,37 +5,43 @@ Plans change nothing. What is refused here is refused in a dry run, in a change 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+import msgspec
 
 from config.editing import references, settings_said, with_removal, with_reset, with_set, without_secrets
 from config.fields import Shape, settings_shape
 from config.loader import Configuration, tree_of
 from config.masking import masked
-from config.overlay import WHOLE, Overlay, Said, file_only
+from config.overlay import WHOLE, Overlay, Said, file_only, whole
 from config.problems import InvalidSettings, path_of, path_text
-from config.written import Difference, differences, leaves, written
-from config.yaml_lines import Table
+from config.written import Difference, differences
+from config.yaml_lines import MAX_DEPTH, Table
 from gateway.admin.acts.settings import Edit
+from gateway.admin.addresses import exposed
 from gateway.admin.loading import Loader
 from gateway.admin.operations import Disagrees, FieldProblem, Invalid
 from gateway.admin.revisions import MAX_BYTES, Revisions
+from gateway.admin.vault import Vault
 
 Steps = tuple[str, ...]
 Admit = Callable[[Mapping[Steps, tuple[Said, Said]]], None]
-"""Given what a change touches, and what was and is said of it."""
+"""Given what a change touches, and what was and is said of it; of what the file says and it takes out or brings back, nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A change that could be made. `secrets` go into the vault with it; `old` is what counts now, `new` what would. `touched`:
-    about what the overlay says something else, `differences`: what changes by that."""
+    """A change that could be made. `secrets` go into the vault with it; `old` is what counts now, `new` what would, `file` what
+    the file says alone. `touched`: about what the overlay says something else, `differences`: what changes by that."""
 
     expected: int
     tree: Mapping[str, Said]
     secrets: Mapping[str, str]
     old: Configuration
     new: Configuration
+    file: Configuration
     touched: Sequence[Steps]
     differences: Sequence[Difference]
 
@@ -43,21 +49,33 @@ class Plan:
 class Planner:
     """Makes plans over the newest revision."""
 
-    def __init__(self, *, loader: Loader, revisions: Revisions, configuration: Callable[[], Configuration]) -> None:
+    def __init__(
+        self, *, loader: Loader, revisions: Revisions, vault: Vault, configuration: Callable[[], Configuration]
+    ) -> None:
         self._loader = loader
         self._revisions = revisions
+        self._vault = vault
         self._configuration = configuration
 
     async def edited(self, edits: Sequence[Edit], *, expected: int | None, admit: Admit) -> Plan:
         """Plan single changes. `admit` refuses what the actor may not touch, before anything else is said of it. Raises what
         that does, `Invalid`, naming each field at fault, and `Disagrees`."""
-        base = await self._base(expected)
-        tree, secrets = applied(base.tree, edits, file=lambda: tree_of(self._loader.path))
-        return await self._plan(base, tree, secrets, admit)
+        base, file = await self._base(expected), await self._file()
+        tree, secrets = applied(base.tree, edits, file=file)
+        return await self._plan(base, tree, file, secrets, admit, trusted=secrets)
 
     async def laid(self, overlay: Overlay, *, expected: int | None, admit: Admit) -> Plan:
         """Plan that an older overlay counts again. Raises as `edited`."""
-        return await self._plan(await self._base(expected), overlay.tree, {}, admit)
+        base, file = await self._base(expected), await self._file()
+        made = await self._revisions.revision(overlay.number)
+        kept = await self._vault.names(until_ms=made.ms) if made is not None else frozenset[str]()
+        return await self._plan(base, overlay.tree, file, {}, admit, trusted=kept)
+
+    async def _file(self) -> Table:
+        try:
+            return await asyncio.to_thread(tree_of, self._loader.path)
+        except InvalidSettings as invalid:
+            raise refused(invalid) from None
 
     async def _base(self, expected: int | None) -> Overlay:
         base = await self._revisions.newest() or Overlay(number=0, tree={})
@@ -67,20 +85,30 @@ class Planner:
             )
         return base
 
-    async def _plan(self, base: Overlay, tree: Mapping[str, Said], secrets: Mapping[str, str], admit: Admit) -> Plan:
+    async def _plan(
+        self,
+        base: Overlay,
+        tree: Mapping[str, Said],
+        file: Table,
+        secrets: Mapping[str, str],
+        admit: Admit,
+        *,
+        trusted: Collection[str],
+    ) -> Plan:
+        """`trusted` are secrets that were entered for the addresses that they would be sent to."""
         touched = overlay_paths(base.tree, tree)
-        admit(touched)
-        if len(repr(tree)) > MAX_BYTES:
+        admit(dict.fromkeys(uncovered(file, base.tree, tree), (NOTHING, NOTHING)) | touched)
+        if len(msgspec.json.encode(tree)) > MAX_BYTES:
             raise Invalid(f"the console may say {MAX_BYTES:,} bytes at most; write some of it into the settings file")
         try:
             new = await self._loader.tried(tree, number=base.number + 1, secrets=secrets)
-            file = await self._loader.tried({}, number=0)
+            alone = await self._loader.tried({}, number=0)
         except InvalidSettings as invalid:
             raise refused(invalid) from None
         old = await self._old(base)
-        exposed = list(_exposed((old, file), new, secrets))
-        if exposed:
-            raise Invalid(f"{exposed[0].path}: {exposed[0].problem}; {exposed[0].remedy}", problems=tuple(exposed))
+        misled = list(exposed((old, alone), new, entered=trusted))
+        if misled:
+            raise Invalid(f"{misled[0].path}: {misled[0].problem}; {misled[0].remedy}", problems=tuple(misled))
         found = differences(old, new)
         return Plan(
             expected=base.number,
@@ -88,6 +116,7 @@ class Planner:
             secrets=secrets,
             old=old,
             new=new,
+            file=alone,
             touched=tuple(touched),
             differences=found,
         )
@@ -103,13 +132,14 @@ class Planner:
 
 
 def applied(
-    tree: Mapping[str, Said], edits: Sequence[Edit], *, file: Callable[[], Table]
+    tree: Mapping[str, Said], edits: Sequence[Edit], *, file: Table
 ) -> tuple[Mapping[str, Said], dict[str, str]]:
-    """Return the overlay with the edits made, in their order, and the secrets that were in them. `file` gives what the file
-    says. Raises `Invalid`."""
+    """Return the overlay with the edits made, in their order, and the secrets that were in them. `file` is what the file says.
+    Raises `Invalid`."""
     secrets: dict[str, str] = {}
     for edit in edits:
         steps = _steps(edit)
+        _shallow(edit)
         match edit.act:
             case "set":
                 taken = set(references(dict(with_reset(tree, steps)))) | set(references(edit.value))
@@ -121,13 +151,13 @@ def applied(
             case "reset":
                 tree = with_reset(tree, steps)
             case _:
-                tree = with_removal(tree, steps, in_file=_says(file(), steps))
+                tree = with_removal(tree, steps, in_file=_says(file, steps))
     return tree, secrets
 
 
 def channels_touched(paths: Iterable[Steps]) -> Iterator[str | None]:
     """Yield the channel whose own each path is; None: it is the gateway's. A channel as a whole, and what says who its people
-    are and where its words go, is the gateway's, too."""
+    are, proves it, or says where its words go, is the gateway's, too."""
     for steps in paths:
         own = len(steps) > 2 and steps[0] == "channels" and not _trusted(steps)
         yield steps[1] if own else None
@@ -157,6 +187,19 @@ def _steps(edit: Edit) -> Steps:
     if WHOLE in steps or steps[0].startswith("x-"):
         raise _invalid(edit.path, "is no setting", "name one that settings.describe shows")
     return steps
+
+
+def _shallow(edit: Edit) -> None:
+    """What is nested deeper than settings can be is not walked through at all."""
+    level: list[object] = [edit.value]
+    for _ in range(MAX_DEPTH):
+        level = [one for each in level for one in _within(each)]
+    if level:
+        raise _invalid(edit.path, f"is nested more than {MAX_DEPTH} levels deep", "settings need far fewer")
+
+
+def _within(value: object) -> Iterable[object]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def _invalid(path: str, problem: str, remedy: str) -> Invalid:
@@ -194,62 +237,40 @@ def _says(table: Table, steps: Steps) -> bool:
 def _trusted(steps: Steps) -> bool:
     shape = settings_shape().fields["channels"].item
     field = shape.variant(None).child(steps[2]) if shape is not None else None
-    told = steps[2] in ("kind", "tenant", "jwt") or (field is not None and field.url)
+    told = steps[2] in _WHO or (field is not None and field.url)
     return told or "quota" in (steps[2], *steps[4:5], *steps[6:7])  # of the channel, a room, a thread: others pay
 
 
-def _exposed(
-    trusted: Sequence[Configuration], new: Configuration, secrets: Mapping[str, str]
-) -> Iterator[FieldProblem]:
-    """Yield each address that would get a secret which was not given for it: whoever may set addresses is not to read by that
-    what secrets are. An address's own default is trusted, and so are pairs that are in force, or the file's."""
-    said = written(new)
-    known = [(dict(leaves(one.settings.model_dump(mode="python"))), written(one)) for one in trusted]
-    given = {f"vault:{name}" for name in secrets}
-    for path, value in leaves(new.settings.model_dump(mode="python")):
-        shape = _at(path, said)
-        if shape is None or not shape.url or shape.info is None or path[0] not in _SENDERS:
-            continue
-        if value is None or value == shape.info.default:
-            continue
-        pairs = [_beside(path, before) for was, before in known if was.get(path) == value]
-        held = {name: refs for name, refs in _beside(path, said).items() if not given.issuperset(refs)}
-        if moved := [name for name, refs in held.items() if not any(pair.get(name) == refs for pair in pairs)]:
-            yield FieldProblem(
-                path=path_text(path),
-                value="",
-                problem=f"would get {' and '.join(moved)}, which was not entered for this address",
-                remedy="enter the secret again in the same change, or write both into the settings file",
-            )
+_WHO = ("kind", "tenant", "jwt", "secrets", "signing_secrets", "secret_token")
+"""Who holds what proves events speaks as anybody: of a tenant that channels share, of any of the platform's workspaces, and by a
+linked account as that person everywhere."""
 
 
-_SENDERS = ("agents", "channels", "embedder")
-"""Sections that send their secrets to an address."""
+def uncovered(file: Table, old: Mapping[str, Said], new: Mapping[str, Said]) -> Iterator[Steps]:
+    """Yield the settings of the file that count under one overlay only: the other takes them out, or stands in their place, by
+    what it says of a section above them as well."""
+    for path in _said_by(file):
+        if _covers(old, path) != _covers(new, path):
+            yield path
 
 
-def _at(path: Steps, said: Mapping[str, object]) -> Shape | None:
-    shape, here = settings_shape(), said
+def _said_by(table: Table, path: Steps = ()) -> Iterator[Steps]:
+    for key, node in table.entries.items():
+        if isinstance(node, Table) and node.entries:
+            yield from _said_by(node, (*path, key))
+        else:
+            yield (*path, key)
+
+
+def _covers(tree: Mapping[str, Said], path: Steps) -> bool:
+    said: Said = dict(tree)
     for step in path:
-        below = here.get(step) if isinstance(here, Mapping) else None
-        found = shape.child(step)
-        if found is None:
-            return None
-        here = below if isinstance(below, Mapping) else {}
-        shape = found.variant(here.get("kind")) if found.variants else found
-    return shape
-
-
-def _beside(path: Steps, said: Mapping[str, object]) -> dict[str, list[str]]:
-    """Return the secrets that stand in the same section as an address: what is written of each."""
-    section: object = said
-    for step in path[:-1]:
-        section = section.get(step) if isinstance(section, Mapping) else None
-    found: dict[str, list[str]] = {}
-    for name, value in section.items() if isinstance(section, Mapping) else ():
-        shape = _at((*path[:-1], name), said)
-        if shape is not None and value and (shape.secret or (shape.item is not None and shape.item.secret)):
-            found[name] = [value] if isinstance(value, str) else [str(item) for item in value]
-    return found
+        if not isinstance(said, dict) or step not in said:
+            return False
+        said = said[step]
+        if whole(said):
+            return True
+    return False
 
 
 def overlay_paths(old: Mapping[str, Said], new: Mapping[str, Said]) -> dict[Steps, tuple[Said, Said]]:

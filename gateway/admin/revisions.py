@@ -89,6 +89,15 @@ class Revisions:
             rows = await db.rows(f"SELECT {_COLUMNS} FROM settings_revisions WHERE number = :number", number=number)
         return _revision(rows[0]) if rows else None
 
+    async def refers(self, name: str) -> bool:
+        """Whether some revision, and so the way back to it, needs the secret of this name."""
+        # An underscore stands for any character there: that some secret is kept for nothing does no harm.
+        async with self._database.reading() as db:
+            found = await db.rows(
+                "SELECT 1 FROM settings_revisions WHERE overlay LIKE :said LIMIT 1", said=f'%"vault:{name}"%'
+            )
+        return bool(found)
+
     async def put(
         self,
         tree: Mapping[str, Said],
@@ -97,10 +106,10 @@ class Revisions:
         actor: Actor,
         reason: str,
         digest: str,
-        beside: Callable[[Transaction], Awaitable[None]],
+        beside: Callable[[Transaction, int], Awaitable[None]],
     ) -> Revision:
-        """Append a revision that was decided on `expected`, and what `beside` writes, as one. Raises `Disagrees` when that is
-        not the newest any more, and nothing is written then. All instances are told."""
+        """Append a revision that was decided on `expected`, and what `beside` writes as of the same millisecond, as one. Raises
+        `Disagrees` when that is not the newest any more, and nothing is written then. All instances are told."""
         revision = Revision(
             number=expected + 1, author=actor.id, name=actor.name, ms=self._clock(), reason=reason, digest=digest
         )
@@ -110,7 +119,7 @@ class Revisions:
             async with self._database.writing() as db:
                 if not await db.run(_PUT, overlay=overlay, expected=expected, **values):
                     raise Disagrees(_SINCE.format(expected))
-                await beside(db)
+                await beside(db, revision.ms)
         except ValueError:
             raise Disagrees(_SINCE.format(expected)) from None
         await self._database.tell(TOPIC)

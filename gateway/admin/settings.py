@@ -6,8 +6,7 @@ Who holds a right for some channels only sees and changes what is these channels
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -15,43 +14,36 @@ import msgspec
 
 from config.exporting import exported
 from config.forms import Field, form_of, kinds, sections
-from config.overlay import FILE_ONLY, WHOLE, Overlay, Said
+from config.overlay import FILE_ONLY, Overlay
 from config.problems import InvalidSettings, path_of, path_text
 from gateway.admin.acts.settings import (
     CHANGE,
-    COMPARE,
+    CHECK,
     DESCRIBE,
     EXPORT,
-    HISTORY,
-    REVISION,
     ROLL_BACK,
     SHOW,
     STATUS,
     ChangeAsked,
-    Changed,
     ChangeTold,
-    CompareAsked,
-    Compared,
+    CheckAsked,
+    Checked,
+    Edit,
     FormAsked,
-    History,
-    HistoryAsked,
     PlaceAsked,
     PlaceTold,
-    RevisionAsked,
-    RevisionLine,
-    RevisionTold,
     RollBackAsked,
     StatusTold,
     ValueTold,
 )
-from gateway.admin.acts.settings import Said as SaidTold
 from gateway.admin.consequences import Consequences
 from gateway.admin.database import Transaction
 from gateway.admin.loading import Loader
-from gateway.admin.operations import Acting, Empty, Handlers, Invalid, Missing, Stream
-from gateway.admin.own_settings import admitting, sees, sees_path, within
-from gateway.admin.planning import NOTHING, Plan, Planner, Steps, channels_touched, overlay_paths, refused
-from gateway.admin.revisions import Revision, Revisions
+from gateway.admin.operations import Acting, Empty, FieldProblem, Handlers, Invalid, Missing, Stream
+from gateway.admin.own_settings import admitting, sees_path, within
+from gateway.admin.planning import Plan, Planner, Steps, channels_touched, refused
+from gateway.admin.revisions import Revisions
+from gateway.admin.settings_history import overlay_of
 from gateway.admin.vault import Vault
 from gateway.live import Live
 
@@ -86,9 +78,7 @@ class SettingsActs:
             SHOW: self.show,
             DESCRIBE: self.describe,
             CHANGE: self.change,
-            HISTORY: self.history,
-            REVISION: self.revision,
-            COMPARE: self.compare,
+            CHECK: self.check,
             ROLL_BACK: self.roll_back,
             EXPORT: self.export,
         }
@@ -154,33 +144,49 @@ class SettingsActs:
 
     async def change(self, acting: Acting, asked: ChangeAsked) -> ChangeTold:
         """Change settings, or try it."""
-        for channel in dict.fromkeys(channels_touched(_path(edit.path) for edit in asked.changes)):
-            acting.require(channel)  # also of what would stay as it is: else a guess would tell another's setting
-        with within(acting):
-            plan = await self._planner.edited(asked.changes, expected=asked.expected, admit=admitting(acting))
+        plan = await self._edited(acting, asked.changes, expected=asked.expected)
         return await self.carry_out(acting, plan, reason=asked.reason, dry_run=asked.dry_run)
 
     async def roll_back(self, acting: Acting, asked: RollBackAsked) -> ChangeTold:
         """Let an older overlay count again, or try it."""
-        overlay = await self._overlay(asked.number)
+        overlay = await overlay_of(self._revisions, asked.number)
         with within(acting):
             plan = await self._planner.laid(overlay, expected=asked.expected, admit=admitting(acting))
         acting.note(to=asked.number)
         return await self.carry_out(acting, plan, reason=asked.reason, dry_run=asked.dry_run)
 
-    async def carry_out(self, acting: Acting, plan: Plan, *, reason: str, dry_run: bool) -> ChangeTold:
-        """Carry a plan out that was admitted, if it is meant; where it changes nothing there is no new revision. Raises
-        `Disagrees`, `Invalid`."""
+    async def check(self, acting: Acting, asked: CheckAsked) -> Checked:
+        """Return what is wrong with changes; what may not be changed is refused, as by `change`."""
+        try:
+            await self._edited(acting, asked.changes, expected=None)
+        except Invalid as fault:
+            alone = FieldProblem(path="", value="", problem=str(fault), remedy="")
+            return Checked(problems=fault.problems or (alone,))
+        return Checked(problems=())
+
+    async def _edited(self, acting: Acting, edits: Sequence[Edit], *, expected: int | None) -> Plan:
+        for channel in dict.fromkeys(channels_touched(_path(edit.path) for edit in edits)):
+            acting.require(channel)  # also of what would stay as it is: else a guess would tell another's setting
+        with within(acting):
+            return await self._planner.edited(edits, expected=expected, admit=admitting(acting))
+
+    async def carry_out(
+        self, acting: Acting, plan: Plan, *, reason: str, dry_run: bool, dropped: Sequence[str] = ()
+    ) -> ChangeTold:
+        """Carry a plan out that was admitted, if it is meant, and take the secrets `dropped` out of the vault with it; where it
+        changes nothing there is no new revision. Raises `Disagrees`, `Invalid`."""
+        sealed = self._vault.seal(plan.secrets)
         told = await self._consequences.of(plan, dry_run=dry_run, sees=lambda path: sees_path(acting, path))
+        told = msgspec.structs.replace(told, dropped=tuple(dropped))
         if not plan.touched and not plan.secrets:
             return msgspec.structs.replace(told, number=plan.expected)  # nothing to keep
         acting.note(dry_run=int(dry_run), revision=told.number, settings=len(plan.touched), paths=_paths(plan.touched))
         if dry_run:
             return told
-        sealed = self._vault.seal(plan.secrets)
 
-        async def beside(transaction: Transaction) -> None:
-            await self._vault.write(transaction, sealed, actor=acting.actor)
+        async def beside(transaction: Transaction, ms: int) -> None:
+            await self._vault.write(transaction, sealed, actor=acting.actor, ms=ms)
+            await self._vault.drop(transaction, dropped)
 
         await self._revisions.put(
             plan.tree,
@@ -190,7 +196,10 @@ class SettingsActs:
             digest=plan.new.revision,
             beside=beside,
         )
-        return msgspec.structs.replace(told, in_force=await self._in_force(told.number))
+        in_force = await self._in_force(told.number)
+        touched = [one.name for one in told.touched if one.what == "channel"]
+        stayed = {name: why for name in touched if (why := self._live.refused(name)) is not None}
+        return msgspec.structs.replace(told, in_force=in_force, stayed=stayed)
 
     async def _in_force(self, number: int) -> bool:
         """Wait a moment until a revision, or a newer one, is in force here; whether it is."""
@@ -199,42 +208,6 @@ class SettingsActs:
                 while number_of(self._live.configuration.overlay) < number:
                     await self._live.applied()
         return number_of(self._live.configuration.overlay) >= number
-
-    async def history(self, acting: Acting, asked: HistoryAsked) -> History:
-        """Return the changes; of those that touch other channels only, nothing."""
-        before = int(asked.after) if asked.after is not None else None
-        found = await self._revisions.before(before, limit=asked.limit)
-        said = await self._revisions.overlays(found[-1].number - 1, found[0].number) if found else {}
-        lines = [_line(acting, one, said[one.number - 1], said[one.number]) for one in found]
-        more = str(found[-1].number) if len(found) == asked.limit and found[-1].number > 1 else None
-        return History(revisions=tuple(line for line in lines if line is not None), next=more)
-
-    async def revision(self, acting: Acting, asked: RevisionAsked) -> RevisionTold:
-        """Return what a revision says."""
-        overlay, revision = await self._overlay(asked.number), await self._revisions.revision(asked.number)
-        before = await self._overlay(max(asked.number - 1, 0))
-        line = _line(acting, revision, before, overlay) if revision is not None else None
-        if line is None:
-            raise Missing(f"there is no revision {asked.number}")
-        said = overlay_paths({}, overlay.tree)
-        return RevisionTold(
-            revision=line,
-            settings=tuple(
-                SaidTold(path=path_text(path), value=None if now is None else _json(now))
-                for path, (_, now) in said.items()
-                if sees(acting, path)
-            ),
-        )
-
-    async def compare(self, acting: Acting, asked: CompareAsked) -> Compared:
-        """Return what differs."""
-        old, new = await self._overlay(asked.old), await self._overlay(asked.new)
-        changes = tuple(
-            Changed(path=path_text(path), was=_told(was), now=_told(now))
-            for path, (was, now) in overlay_paths(old.tree, new.tree).items()
-            if sees(acting, path)
-        )
-        return Compared(old=asked.old, new=asked.new, changes=changes)
 
     async def export(self, acting: Acting, _: Empty) -> Stream:
         """Return one YAML text."""
@@ -246,28 +219,6 @@ class SettingsActs:
             raise refused(invalid) from None
         acting.note(revision=number_of(running.overlay))
         return Stream(pieces=_once(text.encode()), media="application/yaml", filename="clew.yaml")
-
-    async def _overlay(self, number: int) -> Overlay:
-        overlay = await self._revisions.overlay(number)
-        if overlay is None:
-            raise Missing(f"there is no revision {number}")
-        return overlay
-
-
-def _line(acting: Acting, revision: Revision, before: Overlay, after: Overlay) -> RevisionLine | None:
-    """Return a revision as the actor may see it; None: it touches nothing of theirs."""
-    paths = [path for path in overlay_paths(before.tree, after.tree) if sees(acting, path)]
-    if not paths and acting.channels() is not None:
-        return None
-    return RevisionLine(
-        number=revision.number,
-        author=revision.author,
-        name=revision.name,
-        ms=revision.ms,
-        reason=revision.reason,
-        digest=revision.digest,
-        paths=tuple(map(path_text, paths)),
-    )
 
 
 def number_of(overlay: Overlay | None) -> int:
@@ -297,18 +248,6 @@ def _paths(touched: Iterable[Steps]) -> str:
 
 
 _LONGEST = 500
-
-
-def _told(said: Said) -> str | None:
-    """Return what an overlay says of a setting as JSON; null: nothing; `removed`: that it is not there."""
-    if said is NOTHING:
-        return None
-    return "removed" if said is None else _json(said)
-
-
-def _json(said: Said) -> str:
-    value = said[WHOLE] if isinstance(said, dict) and WHOLE in said else said
-    return json.dumps(value, ensure_ascii=False)
 
 
 async def _once(text: bytes) -> AsyncIterator[bytes]:

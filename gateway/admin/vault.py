@@ -6,7 +6,7 @@ Sealed in the admins' database under a key that only the environment holds: who 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 import msgspec
@@ -59,12 +59,10 @@ class Vault:
             raise Invalid(self.locked)
         return {name: seal(name, secret, self._keys()) for name, secret in secrets.items()}
 
-    async def write(self, transaction: Transaction, sealed: Mapping[str, bytes], *, actor: Actor) -> None:
-        """Put sealed secrets in, in the place of those of the same names. Raises `Invalid` when there are too many."""
+    async def write(self, transaction: Transaction, sealed: Mapping[str, bytes], *, actor: Actor, ms: int) -> None:
+        """Put sealed secrets in, as of `ms`, in the place of those of the same names. Raises `Invalid` when they are too many."""
         for name, value in sealed.items():
-            await transaction.run(
-                _PUT, name=name, sealed=value, author=actor.id, author_name=actor.name, ms=self._clock()
-            )
+            await transaction.run(_PUT, name=name, sealed=value, author=actor.id, author_name=actor.name, ms=ms)
         if sealed and int((await transaction.rows("SELECT count(*) FROM vault"))[0][0]) > MOST:
             raise Invalid(f"there are {MOST} secrets; remove those that no setting refers to")
 
@@ -72,12 +70,23 @@ class Vault:
         """Store one secret. Raises `Invalid`."""
         sealed = self.seal({name: secret})
         async with self._database.writing() as db:
-            await self.write(db, sealed, actor=actor)
+            await self.write(db, sealed, actor=actor, ms=self._clock())
+
+    async def drop(self, transaction: Transaction, names: Iterable[str]) -> int:
+        """Take secrets out; return how many there were."""
+        return sum([await transaction.run("DELETE FROM vault WHERE name = :name", name=name) for name in names])
 
     async def remove(self, name: str) -> bool:
         """Take one out. False: there is none of the name."""
         async with self._database.writing() as db:
-            return await db.run("DELETE FROM vault WHERE name = :name", name=name) > 0
+            return await self.drop(db, [name]) > 0
+
+    async def names(self, *, until_ms: int | None = None) -> frozenset[str]:
+        """Return the names of the secrets; of those that were put in last at `until_ms` or before."""
+        where = "" if until_ms is None else " WHERE ms <= :until"
+        values = {} if until_ms is None else {"until": until_ms}
+        async with self._database.reading() as db:
+            return frozenset(str(row[0]) for row in await db.rows(f"SELECT name FROM vault{where}", **values))
 
     async def kept(self) -> list[Kept]:
         """Return what there is, by name."""

@@ -13,7 +13,7 @@ from config.loader import Configuration
 from gateway.admin.acts.takeover import TakeoverActs
 from gateway.admin.api import bearer, routes
 from gateway.admin.channel_health import HealthActs
-from gateway.admin.channels import ChannelActs
+from gateway.admin.channels import ChannelActs, Manifest
 from gateway.admin.consequences import Consequences
 from gateway.admin.console import sign_in
 from gateway.admin.console.doorman import Doorman
@@ -36,6 +36,7 @@ from gateway.admin.quotas import QuotaActs
 from gateway.admin.replaying import ReplayActs
 from gateway.admin.service import Admin
 from gateway.admin.settings import SettingsActs
+from gateway.admin.settings_history import HistoryActs
 from gateway.admin.tail import Tail
 from gateway.admin.tracing import TraceActs
 from gateway.admin.turns import TurnActs
@@ -83,6 +84,7 @@ class Parts:
     accounts_changed: Callable[[], None]
     joined: Callable[[int, int], Awaitable[None]]
     ids: Ids
+    manifest: Manifest
     configuration: Callable[[], Configuration]
     clock: Callable[[], int]
 
@@ -148,7 +150,7 @@ def usage_acts(parts: Parts) -> tuple[Handlers, ...]:
 def settings_acts(parts: Parts) -> tuple[Handlers, ...]:
     """Return what is done about settings, secrets and channels."""
     revisions, vault, loader = parts.layers.revisions, parts.layers.vault, parts.layers.loader
-    planner = Planner(loader=loader, revisions=revisions, configuration=parts.configuration)
+    planner = Planner(loader=loader, revisions=revisions, vault=vault, configuration=parts.configuration)
     settings = SettingsActs(
         live=parts.live,
         loader=loader,
@@ -157,18 +159,24 @@ def settings_acts(parts: Parts) -> tuple[Handlers, ...]:
         vault=vault,
         consequences=Consequences(memory=parts.memory, placed=parts.live.placed),
     )
-    secrets = SecretActs(vault=vault, revisions=revisions, database=parts.database, configuration=parts.configuration)
+    secrets = SecretActs(
+        vault=vault, loader=loader, revisions=revisions, database=parts.database, configuration=parts.configuration
+    )
     channels = ChannelActs(
         live=parts.live,
         settings=settings,
         planner=planner,
+        vault=vault,
+        revisions=revisions,
         inbox=parts.inbox,
         outbox=parts.outbox,
         looking=parts.looking,
         ids=parts.ids,
+        manifest=parts.manifest,
         clock=parts.clock,
     )
-    return settings.handlers(), secrets.handlers(), channels.handlers()
+    history = HistoryActs(revisions)
+    return settings.handlers(), history.handlers(), secrets.handlers(), channels.handlers()
 
 
 def people_acts(parts: Parts) -> tuple[Handlers, ...]:

@@ -11,6 +11,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "settings.show": {"channel": "chat"},
     "settings.describe": {"path": "learning"},
     "settings.change": {"changes": [_TURNS], "dry_run": True},
+    "settings.check": {"changes": [_TURNS]},
     "settings.history": {},
     "settings.revision": {"number": 1},
     "settings.compare": {"old": 0, "new": 0},
@@ -21,5 +22,6 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "secrets.remove": {"name": "example"},
     "channels.add": {"channel": "hook", "kind": "webhook", "dry_run": True},
     "channels.remove": {"channel": "nowhere", "dry_run": True},
+    "channels.prepare": {"kind": "webhook", "channel": "hook"},
     "channels.probe": {"channel": "chat"},
 }

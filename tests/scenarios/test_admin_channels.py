@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 import yaml
@@ -177,3 +179,76 @@ async def test_the_page_and_a_webhook_come_and_go_as_well(tmp_path: Path) -> Non
     assert (True, True, "collected") == (page["connected"], second["connected"], second["sent"])
     assert (200, 404) == (status, gone)
     assert "re: hello" == turn["reply"]["text"]
+
+
+async def test_a_removed_channel_comes_back_as_it_was_or_leaves_no_secret(tmp_path: Path) -> None:
+    """Its secrets stay for the way back, which brings it back as it was; where they are to go, nothing is left in the vault, and
+    the way back says which secret is missing."""
+    async with place(tmp_path) as there:
+        await there.add("second", "webhook", {"secrets": [SECRET], "sync_s": 20})
+        await there.in_force(1)
+        await there.remove("second")
+        kept = [one["name"] for one in (await there.admins.local("GET", "/secrets"))["secrets"]]
+        await there.admins.local("POST", "/settings/rollbacks", number=1)
+        await there.in_force(3)
+        turn = await there.stage.hook("second").say("hello again")
+        token = await there.admins.token("admin")
+        tried = await there.admins.ask(token, "DELETE", "/channels/second?secrets=true&dry_run=true")
+        still = [one["name"] for one in (await there.admins.local("GET", "/secrets"))["secrets"]]
+        gone = await there.admins.ask(token, "DELETE", "/channels/second?secrets=true")
+        left = (await there.admins.local("GET", "/secrets"))["secrets"]
+        back = await there.admins.ask(token, "POST", "/settings/rollbacks", {"number": 1})
+
+    assert ["channels.second.secrets.0"] == kept == still
+    assert "re: hello again" == turn["reply"]["text"]
+    assert ["channels.second.secrets.0"] == tried.body["dropped"] == gone.body["dropped"]
+    assert [] == left
+    assert 422 == back.status
+    assert "there is no secret 'channels.second.secrets.0'" in back.text
+
+
+async def test_a_channel_that_does_not_start_with_its_new_settings_says_so(tmp_path: Path) -> None:
+    """It runs on by those it had, and neither the change nor its test claims otherwise; the next good ones end that."""
+    async with place(tmp_path) as there:
+        side = there.sides["slack-http"]
+        settings = yaml.safe_load("{" + side.settings() + "}")
+        good = settings["bot_token"]
+        await there.add("acme", settings.pop("kind"), settings)
+        await there.in_force(1)
+        fine = await there.probe("acme")
+        wrong = {"path": "channels.acme.bot_token", "value": "xoxb-of-nobody"}
+        stayed = await there.admins.local("POST", "/settings/revisions", changes=[wrong])
+        tested = await there.probe("acme")
+        mended = await there.admins.local("POST", "/settings/revisions", changes=[wrong | {"value": good}])
+        again = await there.probe("acme")
+
+    assert (True, True) == (fine["connected"], again["connected"])
+    assert (["acme"], True, {}) == (list(stayed["stayed"]), stayed["in_force"], mended["stayed"])
+    assert "invalid_auth" in stayed["stayed"]["acme"]
+    assert (False, True) == (tested["connected"], "it runs on by those it had" in tested["problem"])
+
+
+async def test_a_platform_is_told_of_a_channel_before_it_gives_out_its_tokens(tmp_path: Path) -> None:
+    """The address for events and the app's manifest, of a channel to come as of one that is there; where nobody knows the address
+    that is said, and a kind whose platform makes no apps has no manifest."""
+    async with place(tmp_path) as there:
+        token = await there.admins.token("admin")
+
+        async def prepared(kind: str, **more: str) -> dict[str, Any]:
+            query = urlencode({"channel": "acme"} | more)
+            return dict((await there.admins.ask(token, "GET", f"/channel-kinds/{kind}?{query}")).body)
+
+        called, held = await prepared("slack"), await prepared("slack", mode="socket")
+        hook, odd = await prepared("webhook"), await prepared("irc")
+        config, seen = there.stage.gateway.config, len(there.stage.gateway.log)
+        public = 'server: {public_url: "https://clew.example/", '
+        config.write_text(config.read_text("utf-8").replace("server: {", public), "utf-8")
+        await there.stage.gateway.logged("settings changed", after=seen)
+        known = await prepared("slack")
+
+    assert "https://REPLACE-WITH-YOUR-PUBLIC-URL" in called["manifest"]
+    assert json.loads(held["manifest"])["settings"]["socket_mode_enabled"]
+    assert {"address": None, "manifest": None} == hook
+    assert "'irc' is no kind of channel" in odd["detail"]
+    assert "https://clew.example/channels/acme" == known["address"]
+    assert known["address"] in known["manifest"]

@@ -211,6 +211,28 @@ async def test_check_looks_at_the_revision_in_force(world: Stage, admins: Admins
     assert ["channels.hook.agent"] == [one["path"] for one in json.loads(as_json[1])]
 
 
+async def test_changes_can_be_checked_while_they_are_entered(world: Stage, admins: Admins) -> None:
+    """What is wrong is told as it would be refused, and leaves no trace in history or audit log; what may not be changed is not
+    looked at."""
+    body = {"changes": [edit("channels.hook.memory.window.turns", 0), edit("channels.hook.agent", "gone")]}
+    wrong = await asked(admins, "POST", "/settings/checks", body, channel="hook")
+    odd = await asked(admins, "POST", "/settings/checks", {"changes": [edit("a..b", 1)]})
+    right = await asked(admins, "POST", "/settings/checks", {"changes": [edit("memory.window.turns", 4)]})
+    others = await asked(
+        admins, "POST", "/settings/checks", {"changes": [edit("memory.window.turns", 4)]}, channel="hook"
+    )
+    audit = await asked(admins, "GET", "/audit", role="owner")
+
+    assert {"channels.hook.agent", "channels.hook.memory.window.turns"} == {
+        one["path"] for one in wrong.body["problems"]
+    }
+    assert "is no path" in odd.body["problems"][0]["problem"]
+    assert {"problems": []} == right.body
+    assert 403 == others.status
+    assert ["refused"] == [one["outcome"] for one in audit.body["entries"] if one["operation"] == "settings.check"]
+    assert 0 == (await admins.local("GET", "/settings"))["newest"]
+
+
 async def test_who_holds_one_channel_changes_that_channel_only(world: Stage, admins: Admins) -> None:
     """Its rooms and settings, tried and done; no other channel's (not even to what it is), none of the gateway's, not what
     says who its people are or where its secrets go; and sees no other in history and comparison. A viewer changes nothing."""
@@ -230,6 +252,7 @@ async def test_who_holds_one_channel_changes_that_channel_only(world: Stage, adm
         ("channels.hook", {"kind": "webhook"}),
         ("channels.hook.tenant", "other"),
         ("channels.hook.kind", "console"),
+        ("channels.hook.secrets", [SECRET]),
         ("channels.hook.secrets", ["vault:agents.default.api_key"]),
         ("channels.hook.secrets", ["vault:channels.other.secrets.0"]),
     ]:
@@ -312,13 +335,15 @@ async def test_no_address_gets_a_secret_that_was_not_entered_for_it(world: Stage
 
 
 async def test_without_a_key_no_secret_is_taken(tmp_path: Path) -> None:
-    """And it is said what to set."""
+    """And it is said what to set, by a trial already."""
     async with stage(tmp_path, BODY) as world:
         admins = Admins(world)
         answer = await asked(admins, "PUT", "/secrets/one", {"value": "s"})
         status = await admins.local("GET", "/settings")
+        body = {"changes": [edit("channels.third", {"kind": "webhook", "secrets": [SECRET]})], "dry_run": True}
+        tried = await asked(admins, "POST", "/settings/revisions", body)
 
-    assert 422 == answer.status
+    assert (422, 422) == (answer.status, tried.status)
     assert "set CLEW_SECRET_KEY and start again" in answer.body["detail"]
     assert answer.body["detail"] == status["secrets"]
 

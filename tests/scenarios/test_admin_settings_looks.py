@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import AsyncIterator
 from typing import Literal
 
@@ -109,6 +110,48 @@ async def test_what_is_wrong_is_said_at_its_field(browser: Browser, world: Stage
         assert "aria-invalid" in await page.locator(".field.wrong").inner_html()
 
 
+async def test_what_is_wrong_is_said_while_one_types(browser: Browser, world: Stage) -> None:
+    """At its field, without a button; it goes as soon as it is mended, and what no field is at fault for stands beneath."""
+    async with window(browser, world.gateway.url) as reader:
+        await sign_in(reader)
+        page = reader.page
+        await reader.open("/admin/settings/form?path=learning")
+        await page.locator("input[name='v.tasks']").press_sequentially("many")
+        await expect(page.locator("#f-v-tasks-error")).to_contain_text("is not a whole number: write digits only")
+        await page.locator("input[name='v.tries']").fill("0")
+        await expect(page.locator("#f-v-tries-error")).to_contain_text("is less than 1")
+        await expect(page.locator("#f-v-tasks-error")).to_contain_text("is not a whole number")
+        await page.locator("input[name='v.tasks']").fill("5")
+        await expect(page.locator("#f-v-tasks-error")).to_be_empty()
+        await reader.open("/admin/connect/new?kind=webhook")
+        await page.locator("input[name='v.secrets']").fill("geheim")
+        await expect(page.locator("#f-v-secrets-error")).to_contain_text("does not begin with whsec_")
+        await page.locator("input[name='v.secrets']").fill(SECRET)
+        await expect(page.locator("#f-v-secrets-error")).to_be_empty()
+        await page.locator("input[name=name]").fill("Größer")
+        await expect(page.locator("#checked")).to_contain_text("is not a name")
+
+        assert [] == reader.errors
+
+
+async def test_a_form_takes_no_one_s_change_back(world: Stage) -> None:
+    """One that was shown before somebody else's change, however that came about, is not saved as it stands: what its reader did
+    not touch would be as it was."""
+    admins = Admins(world)
+    async with admins.signed_in("Ada") as reader:
+        form = "/admin/settings/form?path=usage"
+        shown = re.search(r'name="shown" value="(\w+)"', (await reader.get(form)).text)
+        assert shown is not None
+        told = await admins.local("POST", "/settings/revisions", changes=[set_("usage.days", 401)])
+        # As drawn by an instance to which the newest revision was on its way.
+        fields = {"shown": shown[1], "expected": str(told["number"]), "do": "save"}
+        late = await reader.post(form, **fields | {"v.days": "400", "v.wait_s": "2"})
+        now = await admins.local("GET", "/settings/form?path=usage")
+
+    assert 409 == late.status
+    assert 401 == next(one["value"] for one in now["fields"] if one["name"] == "days")
+
+
 async def test_a_channel_is_added_tested_and_removed(browser: Browser, world: Stage) -> None:
     """From the choice of its kind to its end; its secret is entered once and shown nowhere."""
     async with window(browser, world.gateway.url) as reader:
@@ -163,6 +206,7 @@ PAGES = (
     "/admin/secrets",
     "/admin/connect",
     "/admin/connect/new?kind=webhook",
+    "/admin/connect/prepare?kind=slack&name=acme&mode=socket",
     "/admin/connect/channels/hook",
 )
 

@@ -44,7 +44,7 @@ def vault_of(database: Database, *keys: str) -> Vault:
     return Vault(database, keys=lambda: held, clock=lambda: NOW)
 
 
-async def nothing(_: Transaction) -> None:
+async def nothing(_: Transaction, ms: int) -> None:
     """Nothing is written beside it."""
 
 
@@ -90,8 +90,8 @@ async def test_of_two_changes_decided_on_one_revision_one_is_made(database: Data
     """The other is told to look again, at once or later, and leaves nothing behind, not beside it either."""
     revisions, vault = revisions_of(database), vault_of(database, KEY)
 
-    async def beside(transaction: Transaction) -> None:
-        await vault.write(transaction, vault.seal({"late": SECRET}), actor=ACTOR)
+    async def beside(transaction: Transaction, ms: int) -> None:
+        await vault.write(transaction, vault.seal({"late": SECRET}), actor=ACTOR, ms=ms)
 
     outcomes = await asyncio.gather(*(put(revisions, {"n": n}, expected=0) for n in range(5)), return_exceptions=True)
     with pytest.raises(Disagrees, match="since revision 0"):
@@ -101,6 +101,26 @@ async def test_of_two_changes_decided_on_one_revision_one_is_made(database: Data
     assert 4 == sum(isinstance(outcome, Disagrees) for outcome in outcomes)
     assert 1 == len(await revisions.before(None, limit=9))
     assert [] == await vault.kept()
+
+
+async def test_what_a_revision_refers_to_is_known(database: Database) -> None:
+    """Of every revision there ever was: the way back to it needs the secret."""
+    revisions = revisions_of(database)
+    await put(revisions, {"channels": {"a": {"=": {"token": "vault:channels.a.token"}}}}, expected=0)
+    await put(revisions, {}, expected=1)
+
+    assert await revisions.refers("channels.a.token")
+    assert not await revisions.refers("channels.a.tok")
+    assert not await revisions.refers("token")
+
+
+async def test_secrets_are_told_apart_by_when_they_were_stored(database: Database) -> None:
+    """Up to a moment, itself included; stored again is stored later."""
+    vault = vault_of(database, KEY)
+    await vault.put("one", SECRET, actor=ACTOR)
+
+    assert {"one"} == await vault.names() == await vault.names(until_ms=NOW)
+    assert set() == await vault.names(until_ms=NOW - 1)
 
 
 async def test_all_are_told_of_a_revision(database: Database) -> None:
@@ -192,7 +212,7 @@ async def test_there_is_room_for_so_many_secrets_only(database: Database) -> Non
     """One too many is refused, and says what to do."""
     vault = vault_of(database, KEY)
     async with database.writing() as db:
-        await vault.write(db, dict.fromkeys((f"n{n}" for n in range(1000)), b"x"), actor=ACTOR)
+        await vault.write(db, dict.fromkeys((f"n{n}" for n in range(1000)), b"x"), actor=ACTOR, ms=NOW)
 
     with pytest.raises(Invalid, match="there are 1000 secrets; remove those"):
         await vault.put("more", SECRET, actor=ACTOR)

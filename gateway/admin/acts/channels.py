@@ -1,4 +1,7 @@
-"""What can be done about channels, as data: add, test, remove, without a restart. Done in `gateway/admin/channels.py`."""
+"""What can be done about channels, as data: prepare, add, test, remove; without a restart.
+
+Done in `gateway/admin/channels.py`.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +26,30 @@ class AddAsked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RemoveAsked(msgspec.Struct, frozen=True, kw_only=True):
-    """What was said in the channel stays; its secrets in the vault stay, too, until they are taken out."""
+    """What was said in the channel stays. So do its secrets that a revision refers to, for the way back; with `secrets` they go,
+    and whoever goes back has to enter them again first."""
 
     channel: Channel
+    secrets: bool = False
     reason: Reason = ""
     expected: Number | None = None
     dry_run: bool = False
+
+
+class PrepareAsked(msgspec.Struct, frozen=True, kw_only=True):
+    """`channel`: as it is, or will be, called. `mode`: how its events are to come in, where the kind knows more than one way."""
+
+    kind: Annotated[str, msgspec.Meta(max_length=40)]
+    channel: Channel
+    mode: Annotated[str, msgspec.Meta(max_length=40)] | None = None
+
+
+class Prepared(msgspec.Struct, frozen=True, kw_only=True):
+    """`address`: where the platform posts events, if it is not asked for them; null: nobody knows where it reaches this gateway.
+    `manifest`: what the platform makes its app from, as JSON; null: it knows no such thing."""
+
+    address: str | None
+    manifest: str | None
 
 
 class ProbeAsked(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,6 +97,17 @@ REMOVE = Operation(
     request=RemoveAsked,
     result=ChangeTold,
 )
+PREPARE = Operation(
+    name="channels.prepare",
+    told="Show what a platform has to be told of a channel, also before it is added: the address for events, its app's manifest.",
+    method="GET",
+    path="/channel-kinds/{kind}",
+    right="configure",
+    where="gateway",
+    request=PrepareAsked,
+    result=Prepared,
+    audited="no",
+)
 PROBE = Operation(
     name="channels.probe",
     told="Test a channel: its credentials, and a message through the real route to a room that you name.",
@@ -86,4 +118,4 @@ PROBE = Operation(
     request=ProbeAsked,
     result=ProbeTold,
 )
-OPERATIONS: tuple[Operation, ...] = (ADD, REMOVE, PROBE)
+OPERATIONS: tuple[Operation, ...] = (ADD, REMOVE, PREPARE, PROBE)

@@ -12,7 +12,7 @@ import msgspec
 
 from config.forms import Field
 from gateway.admin.acts.kinds import Channel
-from gateway.admin.operations import Operation
+from gateway.admin.operations import FieldProblem, Operation
 
 MANY = 200
 """Settings that one change touches at most."""
@@ -93,6 +93,16 @@ class ChangeAsked(msgspec.Struct, frozen=True, kw_only=True):
     dry_run: bool = False
 
 
+class CheckAsked(msgspec.Struct, frozen=True, kw_only=True):
+    changes: Annotated[tuple[Edit, ...], msgspec.Meta(min_length=1, max_length=MANY)]
+
+
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """What is wrong with changes; nothing, if they could be made now."""
+
+    problems: tuple[FieldProblem, ...]
+
+
 class Changed(msgspec.Struct, frozen=True, kw_only=True):
     """A setting that is not the same: what is written, as JSON; null: nothing. `over`: the line of the file that says otherwise.
     `secret`: a secret has another value."""
@@ -127,7 +137,9 @@ class Touched(msgspec.Struct, frozen=True, kw_only=True):
 
 class ChangeTold(msgspec.Struct, frozen=True, kw_only=True):
     """What a change changes. `number`: its revision, which a dry run would have been. `in_force`: already so on the instance that
-    was asked; the others follow within two seconds. `waits` are sections that count from the next start on."""
+    was asked; the others follow within two seconds. `waits` are sections that count from the next start on, `dropped` secrets
+    that go with it. `stayed`: channels that could not be started with their new settings, and why; they run on by those they
+    had."""
 
     number: int
     dry_run: bool
@@ -138,6 +150,8 @@ class ChangeTold(msgspec.Struct, frozen=True, kw_only=True):
     waits: tuple[str, ...]
     warnings: tuple[str, ...]
     in_force: bool = False
+    dropped: tuple[str, ...] = ()
+    stayed: dict[str, str] = {}
 
 
 class HistoryAsked(msgspec.Struct, frozen=True, kw_only=True):
@@ -246,6 +260,17 @@ CHANGE = Operation(
     request=ChangeAsked,
     result=ChangeTold,
 )
+CHECK = Operation(
+    name="settings.check",
+    told="Say what is wrong with changes while they are being entered; nothing is changed.",
+    method="POST",
+    path="/settings/checks",
+    right="configure",
+    where="any",
+    request=CheckAsked,
+    result=Checked,
+    audited="no",
+)
 HISTORY = Operation(
     name="settings.history",
     told="List the changes of settings, the newest first.",
@@ -303,6 +328,7 @@ OPERATIONS: tuple[Operation, ...] = (
     SHOW,
     DESCRIBE,
     CHANGE,
+    CHECK,
     HISTORY,
     REVISION,
     COMPARE,

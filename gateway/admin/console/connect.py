@@ -6,19 +6,22 @@ from aiohttp import web
 
 from config.channels.base import RoomSettings
 from config.forms import Field as Setting
+from config.problems import path_text
 from gateway.admin.acts import channels as acts
 from gateway.admin.acts import settings
 from gateway.admin.console.asked import asked, problems_of
 from gateway.admin.console.connect_words import WORDS
 from gateway.admin.console.fields import Choice, Field
 from gateway.admin.console.part import NavEntry, Part, get, post
-from gateway.admin.console.settings import form_url, reader_of
-from gateway.admin.console.settings_form import PREFIX, Group, groups, shown, values
+from gateway.admin.console.settings import checked, form_url, reader_of, sent
+from gateway.admin.console.settings_form import Group, groups, shown, values
 from gateway.admin.console.visit import Visit
 from gateway.admin.operations import FieldProblem, Invalid
 
 CONNECT = "/admin/connect"
-_STAND_IN = "new"
+_STAND_IN = "NEW"
+"""What a channel to come is called in its form: no channel's name."""
+_UNNAMED = "a-channel-to-come"
 _ALWAYS = frozenset({"agent"})
 """Layered settings that somebody who adds a channel wants to see."""
 
@@ -37,6 +40,34 @@ async def listing(visit: Visit) -> web.StreamResponse:
     )
 
 
+async def prepare(visit: Visit) -> web.StreamResponse:
+    """Show what a platform has to be told of a channel: before it is added, for its secrets come from there."""
+    kind, name = visit.query.get("kind", ""), visit.query.get("name", "").strip()
+    model = await _model(visit, kind)
+    modes = next((one.choices for one in model.fields if one.name == "mode"), ())
+    mode = visit.query.get("mode", "") or next(iter(modes), "")
+    told: acts.Prepared | None = None
+    problem = ""
+    try:
+        if name:
+            told = await visit.perform(acts.PREPARE, asked(acts.PREPARE, kind=kind, channel=name, mode=mode))
+    except Invalid as fault:
+        problem = str(fault)
+    fields = [_name(visit, name)]
+    if modes:
+        choices = tuple(Choice(one) for one in modes)
+        fields.append(Field(name="mode", label=visit.t("connect.mode"), kind="choice", value=mode, choices=choices))
+    return visit.render(
+        "connect/prepare.html",
+        status=422 if problem else 200,
+        kind=kind,
+        fields=fields,
+        outcome=told,
+        problem=problem,
+        new=f"{CONNECT}/new?kind={kind}",
+    )
+
+
 async def new(visit: Visit) -> web.StreamResponse:
     """Show the form of a channel to come."""
     return await _new(visit, visit.query.get("kind", ""))
@@ -46,8 +77,7 @@ async def add(visit: Visit) -> web.StreamResponse:
     """Add a channel, or show what that would change."""
     kind = visit.query.get("kind", "")
     model = await _model(visit, kind)
-    sent = {name: value for name, value in visit.form.items() if name.startswith(PREFIX)}
-    section, wrong = values(model, sent)
+    section, wrong = values(model, sent(visit))
     section.pop("kind", None)
     dry_run = visit.form.get("do") != "save"
     if wrong:
@@ -66,9 +96,25 @@ async def add(visit: Visit) -> web.StreamResponse:
     return await _new(visit, kind, told=told)
 
 
+async def check(visit: Visit) -> web.StreamResponse:
+    """Say what is wrong with a channel to come while its form is filled in."""
+    kind = visit.query.get("kind", "")
+    model = await _model(visit, kind)
+    section, wrong = values(model, sent(visit))
+    name = visit.form.get("name", "").strip() or _UNNAMED
+    edit = settings.Edit(path=path_text(("channels", name)), value=section | {"kind": kind})
+    told: settings.Checked = await visit.perform(settings.CHECK, settings.CheckAsked(changes=(edit,)))
+    return checked(visit, model, tuple(_placed(one, name) for one in (*wrong, *told.problems)))
+
+
 async def remove(visit: Visit) -> web.StreamResponse:
     """Remove a channel."""
-    request = asked(acts.REMOVE, channel=visit.fields["channel"], expected=visit.form.get("expected"))
+    request = asked(
+        acts.REMOVE,
+        channel=visit.fields["channel"],
+        secrets=visit.form.get("secrets") == "on",
+        expected=visit.form.get("expected"),
+    )
     await visit.perform(acts.REMOVE, request)
     return visit.see_other(CONNECT, told="connect.removed")
 
@@ -80,10 +126,8 @@ async def test(visit: Visit) -> web.StreamResponse:
 
 async def tested(visit: Visit) -> web.StreamResponse:
     """Test a channel."""
-    sent = {name: visit.form.get(name, "").strip() for name in ("room", "thread", "language")}
-    return await _test(
-        visit, await visit.perform(acts.PROBE, asked(acts.PROBE, channel=visit.fields["channel"], **sent))
-    )
+    to = {name: visit.form.get(name, "").strip() for name in ("room", "thread", "language")}
+    return await _test(visit, await visit.perform(acts.PROBE, asked(acts.PROBE, channel=visit.fields["channel"], **to)))
 
 
 async def _test(visit: Visit, told: acts.ProbeTold | None) -> web.Response:
@@ -136,31 +180,37 @@ async def _new(
     model = await _model(visit, kind)
     if visit.partial:
         return visit.piece("settings/problems.html", problems=problems, detail=detail)
-    sent = dict(visit.form) if visit.request.method == "POST" else None
+    entered = dict(visit.form) if visit.request.method == "POST" else None
     first, more = _sorted(model)
     reader = reader_of(visit, await visit.perform(settings.STATUS))
 
     def fields(found: list[Setting]) -> list[Field]:
-        return [shown(one, model, reader, sent=sent, problems=problems) for one in found]
+        return [shown(one, model, reader, sent=entered, problems=problems) for one in found]
 
     return visit.render(
         "connect/new.html",
         status=status,
         kind=kind,
         action=f"{CONNECT}/new?kind={kind}",
-        name=Field(
-            name="name",
-            label=visit.t("connect.name"),
-            value=visit.form.get("name", ""),
-            help=visit.t("connect.name.help"),
-            required=True,
-            attributes={"pattern": "[a-z0-9\\-]+", "maxlength": "63", "autocomplete": "off"},
-        ),
+        check=f"{CONNECT}/check?kind={kind}",
+        name=_name(visit, visit.form.get("name", "")),
+        prepare=f"{CONNECT}/prepare?kind={kind}" if kind != "console" else "",
         first=fields(first),
         more=fields(more),
         problems=problems,
         detail=detail,
         outcome=told,
+    )
+
+
+def _name(visit: Visit, value: str) -> Field:
+    return Field(
+        name="name",
+        label=visit.t("connect.name"),
+        value=value,
+        help=visit.t("connect.name.help"),
+        required=True,
+        attributes={"pattern": "[a-z0-9\\-]+", "maxlength": "63", "autocomplete": "off"},
     )
 
 
@@ -185,7 +235,7 @@ def _asked_first(setting: Setting) -> bool:
 
 def _placed(problem: FieldProblem, name: str) -> FieldProblem:
     """Return a problem as one of the form's: there the channel has no name yet."""
-    path = problem.path.replace(f"channels.{name}", f"channels.{_STAND_IN}", 1)
+    path = problem.path.replace(path_text(("channels", name)), f"channels.{_STAND_IN}", 1)
     return FieldProblem(path=path, value=problem.value, problem=problem.problem, remedy=problem.remedy)
 
 
@@ -194,8 +244,10 @@ PART = Part(
     words=WORDS,
     pages=(
         get("/connect", listing),
+        get("/connect/prepare", prepare),
         get("/connect/new", new),
         post("/connect/new", add),
+        post("/connect/check", check),
         get(r"/connect/channels/{channel:[a-z0-9-]+}", test),
         post(r"/connect/channels/{channel:[a-z0-9-]+}", tested),
         post(r"/connect/channels/{channel:[a-z0-9-]+}/remove", remove),

@@ -26,6 +26,28 @@ WORDS: Catalogue = {
     "connect.add": {"en": "Add a channel", "zh": "添加渠道"},
     "connect.add.of": {"en": "Add a channel: {kind}", "zh": "添加渠道：{kind}"},
     "connect.add.go": {"en": "Add it", "zh": "添加"},
+    "connect.prepare": {"en": "What the platform has to be told first", "zh": "需要先在平台上设置的内容"},
+    "connect.prepare.lead": {
+        "en": "A platform gives out its tokens once it knows of the bot. Choose the channel's name now; the address has it.",
+        "zh": "平台在登记机器人之后才会发放令牌。请先在此确定渠道名称，它会出现在地址中。",
+    },
+    "connect.prepare.show": {"en": "Show", "zh": "显示"},
+    "connect.mode": {"en": "How events come in", "zh": "事件接入方式"},
+    "connect.address": {"en": "Address for events", "zh": "接收事件的地址"},
+    "connect.address.told": {
+        "en": "Where the platform, or your program, posts events; not needed where the gateway asks for them by itself.",
+        "zh": "平台或您的程序将事件发送到此地址；如由网关主动获取事件，则不需要。",
+    },
+    "connect.address.none": {
+        "en": "The gateway does not know where it is reached from outside: server.public_url in the settings file says so.",
+        "zh": "网关不知道自己的外部访问地址：请在配置文件中设置 server.public_url。",
+    },
+    "connect.manifest": {"en": "Manifest of the app", "zh": "应用清单（manifest）"},
+    "connect.manifest.told": {
+        "en": "Make a new app from it on the platform's page for developers: it asks for just the rights that are needed."
+        " Then install the app, and copy its tokens from there.",
+        "zh": "在平台的开发者页面上用它创建新应用：其中只申请所需的权限。随后安装应用，并从那里复制令牌。",
+    },
     "connect.name": {"en": "Name", "zh": "名称"},
     "connect.name.help": {
         "en": "Small letters, digits and -. It stands in every conversation's key, so choose one that stays.",
@@ -40,8 +62,12 @@ WORDS: Catalogue = {
     "connect.remove": {"en": "Remove", "zh": "移除"},
     "connect.remove.ask": {"en": "Remove the channel {name}?", "zh": "移除渠道 {name}？"},
     "connect.remove.told": {
-        "en": "Its connection ends, nobody is answered there. What was said stays, and its secrets do until you take them out.",
-        "zh": "连接将断开，那里的消息不再得到回复。已有的对话内容会保留；密钥也会保留，直至您将其移除。",
+        "en": "Its connection ends, nobody is answered there. What was said stays; so do its secrets, for the way back.",
+        "zh": "连接将断开，那里的消息不再得到回复。已有的对话内容会保留；密钥也会保留，以便回退。",
+    },
+    "connect.remove.secrets": {
+        "en": "Take its secrets out, too: to go back, they have to be entered again first.",
+        "zh": "同时移除其密钥：如需回退，须先重新输入。",
     },
     "connect.removed": {"en": "The channel is removed.", "zh": "渠道已移除。"},
     "connect.test.of": {"en": "Test {name}", "zh": "测试 {name}"},

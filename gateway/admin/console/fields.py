@@ -18,7 +18,8 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
     """One field. `value` is what stands in it now; texts are shown as they are, so they come translated.
 
     `help` says what it means, `unit` stands behind the field, `default` is what applies if it is left empty, `origin` says
-    where the value comes from, `error` what is wrong with what was sent, with its remedy. `kind`: `check` sends `on` or
+    where the value comes from, `error` what is wrong with what was sent, with its remedy; `checked`: that is also told while one
+    types, by the form's own page. `kind`: `check` sends `on` or
     nothing; `lines` holds one entry a line; `secret` never shows a value. `attributes` go into the tag as they are (`min`,
     `autocomplete`, `hx-get`): names are constants of ours.
     """
@@ -32,6 +33,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
     default: str = ""
     origin: str = ""
     error: str = ""
+    checked: bool = False
     choices: tuple[Choice, ...] = ()
     required: bool = False
     attributes: dict[str, str] = {}

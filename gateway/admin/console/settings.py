@@ -7,13 +7,13 @@ from urllib.parse import quote
 from aiohttp import web
 
 from config.forms import Field as Setting
-from config.meanings import meaning
+from config.meanings import meaning, named
 from config.problems import path_of, path_text
 from gateway.admin.acts import settings as acts
 from gateway.admin.console.asked import asked, problems_of
 from gateway.admin.console.fields import Field
 from gateway.admin.console.part import NavEntry, Part, get, post
-from gateway.admin.console.settings_form import PREFIX, Reader, edits, groups, maps, shown
+from gateway.admin.console.settings_form import PREFIX, Reader, edits, error_at, groups, maps, name_of, shown
 from gateway.admin.console.settings_words import WORDS
 from gateway.admin.console.visit import Visit
 from gateway.admin.operations import Disagrees, FieldProblem, Invalid
@@ -49,8 +49,11 @@ async def form(visit: Visit) -> web.StreamResponse:
 async def change(visit: Visit) -> web.StreamResponse:
     """Change what a form says, or show what that would change."""
     steps = _steps(visit)
+    state: acts.StatusTold = await visit.perform(acts.STATUS)
+    if visit.form.get("shown", state.digest) != state.digest:  # what was not touched would take others' changes back
+        return await _form(visit, steps, status=409, detail=visit.t("settings.late"))
     model: Setting = await visit.perform(acts.DESCRIBE, acts.FormAsked(path=path_text(steps)))
-    found, wrong = edits(model, {name: value for name, value in visit.form.items() if name.startswith(PREFIX)})
+    found, wrong = edits(model, sent(visit))
     dry_run = visit.form.get("do") != "save"
     if wrong:
         return await _form(visit, steps, status=422, problems=tuple(wrong), detail=visit.t("settings.again"))
@@ -70,6 +73,31 @@ async def change(visit: Visit) -> web.StreamResponse:
     )
 
 
+async def check(visit: Visit) -> web.StreamResponse:
+    """Say what is wrong with a form while it is filled in, at each of its fields."""
+    model: Setting = await visit.perform(acts.DESCRIBE, acts.FormAsked(path=path_text(_steps(visit))))
+    found, wrong = edits(model, sent(visit))
+    if found:
+        told: acts.Checked = await visit.perform(acts.CHECK, acts.CheckAsked(changes=tuple(found[: acts.MANY])))
+        wrong += told.problems
+    return checked(visit, model, tuple(wrong))
+
+
+def checked(visit: Visit, model: Setting, problems: tuple[FieldProblem, ...]) -> web.Response:
+    """Return what is wrong, for the places that a form has for it."""
+    settings = [one for group in groups(model) for one in group.settings]
+    fields = [
+        Field(name=name_of(one, model), label="", error=error_at(one, problems), checked=True) for one in settings
+    ]
+    elsewhere = [one for one in problems if not any(error_at(setting, (one,)) for setting in settings)]
+    return visit.piece("settings/checked.html", fields=fields, elsewhere=elsewhere)
+
+
+def sent(visit: Visit) -> dict[str, str]:
+    """Return the settings among a form's fields."""
+    return {name: value for name, value in visit.form.items() if name.startswith(PREFIX)}
+
+
 async def carried_out(visit: Visit, steps: tuple[str, ...], request: acts.ChangeAsked) -> web.StreamResponse:
     """Carry a change out, and go back to the form at `steps`; show it again where that can't be."""
     try:
@@ -80,7 +108,15 @@ async def carried_out(visit: Visit, steps: tuple[str, ...], request: acts.Change
         return await _form(visit, steps, status=409, detail=visit.t("settings.late"))
     if request.dry_run:
         return await _tried(visit, steps, told)
-    return visit.see_other(form_url(steps), told="settings.saved", number=told.number)
+    return saved(visit, form_url(steps), told, expected=request.expected)
+
+
+def saved(visit: Visit, path: str, told: acts.ChangeTold, *, expected: int | None) -> web.StreamResponse:
+    """Go on to a page that says what became of a change that was decided on revision `expected`."""
+    if told.number == expected:
+        return visit.see_other(path, told="settings.unchanged")
+    key = "settings.saved.stayed" if told.stayed else "settings.saved" if told.in_force else "settings.saved.later"
+    return visit.see_other(path, told=key, number=told.number, channels=", ".join(told.stayed))
 
 
 async def remove(visit: Visit) -> web.StreamResponse:
@@ -93,7 +129,7 @@ async def remove(visit: Visit) -> web.StreamResponse:
         told = await visit.perform(acts.CHANGE, acts.ChangeAsked(changes=(edit,), expected=expected))
     except Invalid as fault:
         return await _form(visit, steps, status=422, problems=problems_of(fault))
-    return visit.see_other(form_url(above), told="settings.saved", number=told.number)
+    return saved(visit, form_url(above), told, expected=expected)
 
 
 async def _tried(visit: Visit, steps: tuple[str, ...], told: acts.ChangeTold | None) -> web.StreamResponse:
@@ -114,7 +150,7 @@ async def _form(
 ) -> web.Response:
     state: acts.StatusTold = await visit.perform(acts.STATUS)
     model: Setting = await visit.perform(acts.DESCRIBE, acts.FormAsked(path=path_text(steps)))
-    sent = dict(visit.form) if visit.request.method == "POST" else None
+    entered = dict(visit.form) if visit.request.method == "POST" else None
     if visit.partial:
         return visit.piece("settings/problems.html", problems=problems, detail=detail)
     reader = reader_of(visit, state)
@@ -127,12 +163,13 @@ async def _form(
         state=state,
         model=model,
         action=form_url(steps),
+        check=f"{SETTINGS}/check?path={quote(path_text(steps), safe='')}",
         may_change=visit.may("configure", steps[1] if steps[0] == "channels" and len(steps) > 1 else None),
         groups=[
             (
                 group_told(visit, group.name),
                 group,
-                [shown(one, model, reader, sent=sent, problems=problems) for one in group.settings],
+                [shown(one, model, reader, sent=entered, problems=problems) for one in group.settings],
             )
             for group in groups(model)
         ],
@@ -187,7 +224,7 @@ async def roll_back(visit: Visit) -> web.StreamResponse:
         expected=int(visit.form.get("expected", "0")),
     )
     told = await visit.perform(acts.ROLL_BACK, request)
-    return visit.see_other(SETTINGS, told="settings.saved", number=told.number)
+    return saved(visit, SETTINGS, told, expected=request.expected)
 
 
 async def compare(visit: Visit) -> web.StreamResponse:
@@ -221,7 +258,7 @@ def form_url(steps: tuple[str, ...]) -> str:
 def group_told(visit: Visit, name: str) -> str:
     """Return a heading in a form."""
     key = f"settings.group.{name or 'own'}"
-    return visit.t(key) if key in WORDS else name.replace("_", " ")
+    return visit.t(key) if key in WORDS else named(name, visit.look.language)
 
 
 def section_told(visit: Visit, name: str) -> str:
@@ -254,7 +291,11 @@ def reader_of(visit: Visit, state: acts.StatusTold) -> Reader:
     """Return for whom forms are filled in."""
     language = visit.look.language
     return Reader(
-        t=visit.t, meaning=lambda one: meaning(one.description, language), agents=state.agents, file=state.file
+        t=visit.t,
+        named=lambda name: named(name, language),
+        meaning=lambda one: meaning(one.description, language),
+        agents=state.agents,
+        file=state.file,
     )
 
 
@@ -275,6 +316,7 @@ PART = Part(
         get("/settings", overview),
         get("/settings/form", form),
         post("/settings/form", change),
+        post("/settings/check", check),
         post("/settings/remove", remove),
         get("/settings/history", history),
         get(r"/settings/revisions/{number:\d{1,9}}", revision),

@@ -34,10 +34,11 @@ _LONGEST = 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """For whom forms are filled in: `t` says words in their language, `meaning` what a setting means; `agents` are the names to
-    choose from, `file` is the settings file, which origins name."""
+    """For whom forms are filled in: `t` says words in their language, `named` what a setting is called, `meaning` what it means;
+    `agents` are the names to choose from, `file` is the settings file, which origins name."""
 
     t: Translate
+    named: Callable[[str], str]
     meaning: Callable[[Setting], str]
     agents: tuple[str, ...]
     file: str
@@ -89,16 +90,15 @@ def shown(
     """Return a setting as a field; `sent`: what the reader had entered."""
     name, t = name_of(setting, form), reader.t
     kind, choices = _kind(setting, reader)
-    error = "; ".join(
-        f"{one.problem}: {one.remedy}" for one in problems if one.path.split("[")[0].rstrip(".") == setting.path
-    )
-    label = setting.path.removeprefix(form.path).removeprefix(".").split(".")
+    error = error_at(setting, problems)
+    steps = setting.path.removeprefix(form.path).removeprefix(".").split(".")
+    label = " · ".join(reader.named(step) for step in steps[-2:])
     if setting.unit == "seconds":
-        label[-1] = label[-1].removesuffix("_s")  # the unit stands behind the field
+        label = label.removesuffix(" s")  # the unit stands behind the field
     inherited = "" if setting.written or setting.kind == "secret" else _text(setting, setting.effective, t)
     return Field(
         name=name,
-        label=" · ".join(part.replace("_", " ") for part in label[-2:]),
+        label=label,
         kind=kind,
         value=_value(setting, t) if sent is None else sent.get(name, ""),
         help=" ".join(part for part in (reader.meaning(setting), _hint(setting, t)) if part),
@@ -106,10 +106,23 @@ def shown(
         default=inherited,
         origin=origin_told(setting.origin, reader) if setting.written or inherited else "",
         error=error,
+        checked=True,
         choices=choices,
         required=False,
         attributes={"autocomplete": "off"} | _limits(setting),
     )
+
+
+def error_at(setting: Setting, problems: tuple[FieldProblem, ...]) -> str:
+    """Return what is wrong with a setting, a list's with its items; "": nothing."""
+    return "; ".join(
+        f"{one.problem}: {one.remedy}" if one.remedy else one.problem
+        for one in problems
+        if _ITEM.sub("", one.path) == setting.path
+    )
+
+
+_ITEM = re.compile(r"\[\d+\]$")
 
 
 def edits(form: Setting, sent: Mapping[str, str]) -> tuple[list[Edit], list[FieldProblem]]:
@@ -255,7 +268,8 @@ def _hint(setting: Setting, t: Translate) -> str:
     if setting.kind == "secret" or setting.item == "secret":
         if not setting.written:
             return t("settings.hint.secret")
-        key = "settings.hint.secret_list" if setting.kind == "list" else "settings.hint.secret_set"
+        works_on = setting.kind == "list" and any(map(_in_vault, setting.value or ()))
+        key = "settings.hint.secret_list" if works_on else "settings.hint.secret_set"
         return t(key, value=_references(setting))
     if setting.kind == "list":
         choices = ", ".join(setting.choices)
@@ -296,8 +310,12 @@ def _secret_edit(setting: Setting, text: str) -> Edit | None:
         return Edit(path=setting.path, act="remove") if setting.written else None
     if setting.kind == "secret":
         return Edit(path=setting.path, value=text)
-    kept = [one for one in setting.value or () if one.startswith("vault:")]
+    kept = [one for one in setting.value or () if _in_vault(one)]  # the file's own can't be referred to from here
     return Edit(path=setting.path, value=[text, *kept][:_SECRETS])
+
+
+def _in_vault(reference: str) -> bool:
+    return reference.startswith("vault:")
 
 
 def _read(setting: Setting, text: str) -> Any:

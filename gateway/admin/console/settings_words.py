@@ -54,6 +54,10 @@ WORDS: Catalogue = {
         "en": "All settings are the file's. Each change made here is kept with its author and reason, and can be taken back.",
         "zh": "所有设置均来自配置文件。此处的每次更改都会连同作者和原因一并保存，并且可以撤回。",
     },
+    "settings.history.others": {
+        "en": "None of the newest changes touches what you see; there are older ones.",
+        "zh": "最近的更改均不涉及您可见的内容；还有更早的更改。",
+    },
     "settings.number": {"en": "Revision", "zh": "修订"},
     "settings.when": {"en": "When", "zh": "时间"},
     "settings.who": {"en": "Who", "zh": "操作者"},
@@ -125,6 +129,15 @@ WORDS: Catalogue = {
         "en": "Revision {number} is made. It is in force here, and within two seconds on every instance.",
         "zh": "已创建修订 {number}，已在此生效，两秒内在所有实例上生效。",
     },
+    "settings.saved.later": {
+        "en": "Revision {number} is made, but it is not in force here yet; the page of settings says whether it is.",
+        "zh": "已创建修订 {number}，但尚未在此生效；可在设置页查看是否已生效。",
+    },
+    "settings.saved.stayed": {
+        "en": "Revision {number} is made, but this could not be started with it: {channels}. It runs on by the settings it had;"
+        " its test says why.",
+        "zh": "已创建修订 {number}，但以下渠道无法以新设置启动：{channels}。它们仍按原设置运行；可通过测试查看原因。",
+    },
     "settings.unchanged": {"en": "Nothing was changed.", "zh": "没有任何更改。"},
     "settings.late": {
         "en": "The settings were changed meanwhile. Look at what is new, and decide again.",
@@ -134,6 +147,7 @@ WORDS: Catalogue = {
         "en": "Secrets have to be entered again: they are not kept in the page.",
         "zh": "密钥需要重新输入：页面不会保留它们。",
     },
+    "settings.wrong": {"en": "This could not be saved yet:", "zh": "目前还不能保存："},
     "settings.tried": {"en": "What would change", "zh": "将会发生的更改"},
     "settings.tried.nothing": {"en": "Nothing would change.", "zh": "不会有任何更改。"},
     "settings.path": {"en": "Setting", "zh": "设置项"},
@@ -202,6 +216,12 @@ WORDS: Catalogue = {
     "settings.back.told": {
         "en": "A new revision says what that one said; nothing of the history goes.",
         "zh": "会创建一个内容与之相同的新修订；历史记录不会丢失。",
+    },
+    "settings.back.file": {"en": "Go back to the file alone", "zh": "回退到仅配置文件"},
+    "settings.back.file.ask": {"en": "Let the settings file count alone?", "zh": "仅使用配置文件的设置？"},
+    "settings.back.file.told": {
+        "en": "All that was changed here is taken back by a new revision; nothing of the history goes.",
+        "zh": "会创建一个新修订，撤回此处的全部更改；历史记录不会丢失。",
     },
     "settings.back.would": {"en": "What going back would change now", "zh": "现在回退将带来的更改"},
     "settings.compare": {"en": "Compare", "zh": "比较"},

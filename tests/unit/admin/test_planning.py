@@ -2,100 +2,22 @@
 
 from __future__ import annotations
 
-import base64
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
 
-from config.loader import Configuration, load
+from config.loader import load
 from config.overlay import Overlay
 from config.problems import InvalidSettings
-from config.vault_key import keys_of
 from gateway.admin.acts.settings import CHANGE, Edit
-from gateway.admin.database import Database, Transaction
-from gateway.admin.loading import Layers, Loader
 from gateway.admin.operations import Acting, Disagrees, Invalid, Refused
 from gateway.admin.own_settings import admitting
-from gateway.admin.planning import Plan, Planner, channels_touched
-from gateway.admin.revisions import Revisions
-from gateway.admin.rights import Actor, Grant, local
-from gateway.admin.vault import Vault
+from gateway.admin.planning import channels_touched
+from gateway.admin.rights import local
 from gateway.live import replaced
-from tests.contracts.admin_database import URLS, open_admin_database
-
-KEY = base64.b64encode(b"k" * 32).decode()
-HOOK = "whsec_" + "A" * 32
-FILE = """
-agents:
-  default: {}
-  paid: {kind: openai, base_url: "http://127.0.0.1:1/v1", api_key: "${KEY}"}
-channels:
-  web: {kind: console}
-  hook: {kind: webhook, secrets: ["${HOOK}"], rooms: {R: {observe: true}}}
-"""
-ENVIRON = {"HOOK": HOOK, "KEY": "sk-file"}
-
-
-@dataclass
-class House:
-    """A file, a database over it, and plans."""
-
-    file: Path
-    layers: Layers
-    running: Configuration
-    planner: Planner
-
-    async def plan(self, *edits: Edit, expected: int | None = None) -> Plan:
-        return await self.planner.edited(edits, expected=expected, admit=lambda touched: None)
-
-    async def keep(self, plan: Plan) -> None:
-        """Make a plan's change, and run by it."""
-        sealed = self.layers.vault.seal(plan.secrets)
-
-        async def beside(transaction: Transaction) -> None:
-            await self.layers.vault.write(transaction, sealed, actor=local())
-
-        await self.layers.revisions.put(
-            plan.tree, expected=plan.expected, actor=local(), reason="", digest=plan.new.revision, beside=beside
-        )
-        self.running = plan.new
-
-    async def problems(self, *edits: Edit) -> list[str]:
-        with pytest.raises(Invalid) as caught:
-            await self.plan(*edits)
-        return [f"{one.path}: {one.value}: {one.problem}; {one.remedy}" for one in caught.value.problems]
-
-
-@pytest.fixture(params=URLS.values(), ids=URLS)
-async def database(request: pytest.FixtureRequest) -> AsyncIterator[Database]:
-    make: Callable[[pytest.FixtureRequest], str] = request.param
-    async with open_admin_database(make(request)) as opened:
-        yield opened
-
-
-@pytest.fixture
-def house(database: Database, tmp_path: Path) -> House:
-    file = tmp_path / "clew.yaml"
-    file.write_text(FILE, "utf-8")
-    keys = keys_of(SecretStr(KEY))
-    revisions = Revisions(database, clock=lambda: 7)
-    vault = Vault(database, keys=lambda: keys, clock=lambda: 7)
-    loader = Loader(file, ENVIRON, revisions=revisions, vault=vault, retry_s=0.01)
-    made = House(
-        file=file,
-        layers=Layers(revisions=revisions, vault=vault, loader=loader),
-        running=load(file, ENVIRON),
-        planner=Planner(loader=loader, revisions=revisions, configuration=lambda: made.running),
-    )
-    return made
-
-
-def set_(path: str, value: Any) -> Edit:
-    return Edit(path=path, value=value)
+from tests.unit.admin.acting import actor
+from tests.unit.admin.settings_world import ENVIRON, FILE, HOOK, House, set_
 
 
 async def test_a_plan_changes_nothing(house: House) -> None:
@@ -193,23 +115,103 @@ async def test_addresses_get_only_secrets_that_were_entered_for_them(house: Hous
     await house.plan(set_("agents.paid.base_url", evil), set_("agents.paid.api_key", "sk-new"))
 
 
+async def test_what_is_nested_beyond_reason_is_not_walked_through(house: House) -> None:
+    """However deep it is, it is told in words."""
+    deep: Any = []
+    for _ in range(5_000):
+        deep = [deep]
+
+    (told,) = await house.problems(set_("learning.tasks", deep))
+
+    assert told.startswith("learning.tasks: : is nested more than ")
+
+
+async def test_what_was_removed_comes_back_with_its_secret(house: House) -> None:
+    """An address of one's own and the secret entered for it, by the way back: as long as nobody has stored another under its name
+    since, which was not entered for that address."""
+    await house.keep(
+        await house.plan(
+            set_("agents.mine", {"base_url": "http://127.0.0.1:2/v1", "api_key": "sk-mine", "kind": "openai"})
+        )
+    )
+    await house.keep(await house.plan(Edit(path="agents.mine", act="remove")))
+    back = await house.back_to(1)
+    await house.keep(await house.plan(set_("agents.mine", {"api_key": "sk-of-openai", "kind": "openai"})))
+    await house.keep(await house.plan(Edit(path="agents.mine", act="remove")))
+
+    assert "http://127.0.0.1:2/v1" == back.new.settings.agents["mine"].base_url
+    with pytest.raises(Invalid, match="would get api_key"):
+        await house.back_to(1)
+
+
+async def test_a_file_that_can_t_be_read_is_told(house: House) -> None:
+    """Whatever is to be changed."""
+    house.file.write_text("agents: [", "utf-8")
+
+    (told,) = await house.problems(Edit(path="channels.web", act="remove"))
+
+    assert str(house.file) in told
+
+
+QUOTA = "rooms: {R: {observe: true, quota: {room: {messages: {day: 5}}}, threads: {'7': {quota: {soft: 1}}}}}"
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        [Edit(path="channels.hook.rooms.R", act="remove")],
+        [Edit(path="channels.hook.rooms", act="remove")],
+        [set_("channels.hook.rooms.R", {"observe": True})],
+        [set_("channels.hook.rooms.R.threads", {})],
+    ],
+    ids=["removed", "all removed", "replaced", "threads replaced"],
+)
+async def test_a_room_s_quota_in_the_file_goes_with_no_room(house: House, edits: list[Edit]) -> None:
+    """Who configures one channel takes no quota away by saying something of the section that it stands in, nor brings one back;
+    what else the room says is theirs."""
+    house.file.write_text(FILE.replace("rooms: {R: {observe: true}}", QUOTA), "utf-8")
+
+    with pytest.raises(Refused, match="the whole gateway"):
+        await house.planner.edited(edits, expected=None, admit=admitting(acting("hook")))
+    await house.planner.edited(
+        [set_("channels.hook.rooms.R.busy", "queue")], expected=None, admit=admitting(acting("hook"))
+    )
+    await house.keep(await house.plan(*edits))
+    back = [Edit(path=edit.path, act="reset") for edit in edits]
+    with pytest.raises(Refused, match="the whole gateway"):
+        await house.planner.edited(back, expected=None, admit=admitting(acting("hook")))
+
+
+async def test_a_room_without_a_quota_is_its_channel_s_own(house: House) -> None:
+    """It comes and goes as its admins like."""
+    edits = [Edit(path="channels.hook.rooms.R", act="remove")]
+
+    plan = await house.planner.edited(edits, expected=None, admit=admitting(acting("hook")))
+
+    assert not plan.new.settings.channels["hook"].rooms
+
+
 async def test_a_plan_larger_than_revisions_may_be_is_refused(house: House) -> None:
     with pytest.raises(Invalid, match="1,048,576 bytes at most"):
         await house.plan(set_("agents.default.system", "x" * 1_100_000))
 
 
 def test_whose_a_setting_is() -> None:
-    """A channel's own rooms and habits are its admins'; its being, its people and where its words go are the gateway's."""
-    own = [("channels", "a", "busy"), ("channels", "a", "rooms", "R", "agent")]
+    """A channel's own rooms and habits are its admins', and what its bot signs in with; its being, its people, what proves them
+    and where its words go are the gateway's."""
+    own = [("channels", "a", "busy"), ("channels", "a", "rooms", "R", "agent"), ("channels", "a", "bot_token")]
     others = [
         ("channels", "a"),
         ("channels", "a", "kind"),
         ("channels", "a", "api_url"),
         ("channels", "a", "jwt", "issuer"),
+        ("channels", "a", "secrets"),
+        ("channels", "a", "signing_secrets"),
+        ("channels", "a", "secret_token"),
     ]
 
-    assert ["a", "a"] == list(channels_touched(own))
-    assert [None] * 5 == list(channels_touched([*others, ("memory", "window")]))
+    assert ["a"] * 3 == list(channels_touched(own))
+    assert [None] * 8 == list(channels_touched([*others, ("memory", "window")]))
 
 
 def test_quotas_of_a_channel_are_the_gateways_wherever_they_stand() -> None:
@@ -224,6 +226,11 @@ def test_quotas_of_a_channel_are_the_gateways_wherever_they_stand() -> None:
     assert ["a"] == list(channels_touched([("channels", "a", "rooms", "quota", "agent")]))
 
 
+def acting(*channels: str) -> Acting:
+    """An admin of these channels only, about to change settings."""
+    return Acting(actor=actor(*(("admin", channel) for channel in channels)), operation=CHANGE)
+
+
 @pytest.mark.parametrize(
     "edit",
     [
@@ -236,10 +243,6 @@ async def test_staff_are_told_in_one_s_own_channel_s_rooms(house: House, edit: E
     """Who configures one channel lets the gateway speak in no room of another: the staff's room is there for who configures
     both."""
     house.file.write_text(f"{FILE}  chat: {{kind: telegram, token: '12:abc'}}\n", "utf-8")
-
-    def acting(*channels: str) -> Acting:
-        grants = tuple(Grant(role="admin", channel=channel) for channel in channels)
-        return Acting(actor=Actor(id="user:1", name="Ada", grants=grants, door="api"), operation=CHANGE)
 
     with pytest.raises(Refused, match="'chat'"):
         await house.planner.edited([edit], expected=None, admit=admitting(acting("hook")))

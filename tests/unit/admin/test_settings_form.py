@@ -10,6 +10,7 @@ import pytest
 from config.forms import Field as Setting
 from config.forms import form_of
 from config.loader import load
+from config.meanings import named
 from config.overlay import Overlay
 from gateway.admin.acts.settings import Edit
 from gateway.admin.console.settings_form import Reader, edits, groups, maps, name_of, origin_told, shown, values
@@ -49,6 +50,7 @@ def reader(folder: Path, language: Any = "en") -> Reader:
     said = translator({key: dict(words.items()) for key, words in WORDS.items()}, language)
     return Reader(
         t=said,
+        named=lambda name: named(name, language),
         meaning=lambda one: one.description,
         agents=("default", "other"),
         file=str(folder / "clew.yaml"),
@@ -187,6 +189,33 @@ def test_problems_stand_at_their_fields(channel: Setting, tmp_path: Path) -> Non
     )
 
     assert ("is empty: write something", "x\n") == (field.error, field.value)
+
+
+@pytest.mark.parametrize(
+    ("language", "labels"),
+    [
+        ("en", ["collect max", "session · idle", "messages · day"]),
+        ("zh", ["合并上限", "会话 · 空闲时限", "消息数 · 每日"]),
+    ],
+)
+def test_settings_are_called_by_name_in_the_reader_s_language(
+    channel: Setting, tmp_path: Path, language: Any, labels: list[str]
+) -> None:
+    """The unit stands behind the field."""
+    names = ("v.collect_max", "v.memory.session.idle_s", "v.quota.person.messages.day")
+
+    assert labels == [shown(setting(channel, name), channel, reader(tmp_path, language)).label for name in names]
+
+
+def test_only_a_secret_of_the_vault_s_works_on_beside_a_new_one(channel: Setting, tmp_path: Path) -> None:
+    """The file's own can't be referred to from a revision, and the form promises nothing else."""
+    ours = shown(setting(channel, "v.secrets"), channel, reader(tmp_path)).help
+    (tmp_path / "clew.yaml").write_text(FILE, "utf-8")
+    model = form_of(load(tmp_path / "clew.yaml", ENVIRON), ("channels", "hook"))
+    files = shown(setting(model, "v.secrets"), model, reader(tmp_path)).help
+
+    assert ("the one before works on" in ours, "the one before works on" in files) == (True, False)
+    assert ["new"] == edits(model, {"v.secrets": "new"})[0][0].value
 
 
 def test_rooms_are_pages_of_their_own(channel: Setting) -> None:
