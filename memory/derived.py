@@ -15,6 +15,7 @@ import msgspec
 
 from memory.base import Fact, Ledger, Message, Owner, ProfileItem, Store, Summary
 from memory.browsing import Browsing
+from memory.called import Called
 from memory.embedding import Vectors
 from memory.forgetting import Forgetting
 from memory.links import Links
@@ -74,7 +75,8 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
     nothing is written. New rows have id 0 and get theirs; `superseded` and `retracted` name rows of the same person that end
     at `ledger.now_ms`. The session's other live facts of the speaker live on until `facts_until_ms` (they slide). `ledger`
     is the turn's own, with what was learned and refused. `material` is what all this was decided on: where other rows of the
-    person are live by now (a correction, another room's turn), nothing is written. None: nothing was decided.
+    person are live by now (a correction, another room's turn), nothing is written. None: nothing was decided. `called` are names
+    that whoever spoke has used; they are noted if that is still who spoke (`person_id` or not).
     """
 
     ledger: Ledger
@@ -91,6 +93,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
     facts_until_ms: int = 0
     fragments: tuple[Fragment, ...] = ()  # of the turn's messages; their session and place are the ledger's
     item_terms: tuple[tuple[tuple[int, int], ...], ...] = ()  # of `items`, in their order
+    called: tuple[Called, ...] = ()
 
 
 class Covered(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,6 +22,7 @@ KINDS = {
     "ledgers": "of the person's turns: deleted",
     "learners": "of private talk: deleted",
     "agent_choices": "deleted, by account",
+    "called": "deleted: the names by which the person is found",
     "listings": "deleted",
     "links": "deleted, before the accounts",
     "link_accounts": "deleted with their link",
@@ -49,6 +50,7 @@ QUOTES = "quotes"
 
 
 _COUNTED_ELSEWHERE = {"terms": "with their fragments", "vectors": "with their fragments", "persons": "there is one"}
+_COUNTED_ELSEWHERE |= {"called": "the messages say it"}
 _COUNTED_ELSEWHERE |= dict.fromkeys(
     ("links", "link_accounts", "link_moves", "link_codes", "link_tries"), "the accounts say it"
 )

@@ -14,6 +14,7 @@ import msgspec
 
 from memory.bar import supported, weigh
 from memory.base import Ledger, LedgerEntry, Message
+from memory.called import Called
 from memory.candidates import Candidate, KnownValue, Source
 from memory.derived import Derived, Fragment, Learned, Material
 from memory.errors import ModelFailed
@@ -61,7 +62,9 @@ async def learn(
     versions = tuple((row.id, row.version) for row in material.messages if row.deleted_ms is None)
     if material.person_id is None or not learning.enabled:
         noted = msgspec.structs.replace(ledger, notes=_noted(ledger, OFF if material.person_id else NO_PERSON))
-        nothing = Learned(ledger=noted, person_id=None, namespace=learning.namespace, versions=versions)
+        nothing = Learned(
+            ledger=noted, person_id=None, namespace=learning.namespace, versions=versions, called=_called(material)
+        )
         return Outcome(settled=await derived.settle(nothing))
     notes: tuple[str, ...] = ()
     answered: Literal["not asked", "answered", "failed"] = "not asked"
@@ -95,6 +98,7 @@ async def learn(
             facts_until_ms=ledger.now_ms + learning.facts_ttl_ms,
             fragments=tuple(_fragments(material, material.person_id)),
             item_terms=tuple(item_terms(item, material.person_id) for item in merged.items),
+            called=_called(material),
         )
     )
     return Outcome(settled=settled, model=answered)
@@ -115,6 +119,19 @@ def _fragments(material: Material, person_id: int) -> list[Fragment]:
         for row in material.messages
         if row.deleted_ms is None and not row.low_value
     ]
+
+
+def _called(material: Material) -> tuple[Called, ...]:
+    """Return the names that the speaker has used in the turn."""
+    person_id = material.person_id
+    if person_id is None:
+        return ()
+    named = (
+        Called(person_id=person_id, channel=row.channel, name=row.speaker_name)
+        for row in material.messages
+        if row.role == "user" and row.person_id == person_id and row.deleted_ms is None and row.speaker_name
+    )
+    return tuple(dict.fromkeys(named))
 
 
 _QUOTED_LINE = re.compile(r"^[ \t]*[>＞].*$", re.M)

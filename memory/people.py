@@ -65,9 +65,6 @@ class Overheard(msgspec.Struct, frozen=True, kw_only=True):
 DUE_MS = 30 * 86_400_000
 """By when a person's request is to be met: within one month (GDPR Art. 12(3)); 30 days are never longer."""
 
-NAMED_TALKS, NAMED_LINES = 200, 30
-"""Conversations of a channel, the ones last spoken in, and messages of each, the last ones, in which `Persons.called` looks."""
-
 RequestKind = Literal["erasure", "export"]
 
 
@@ -104,6 +101,10 @@ class Persons(Protocol):
         """Return the person, or whom they are one with now (`memory/links.py`), with all accounts that were joined."""
         ...
 
+    async def family(self, person_id: int) -> tuple[int, ...]:
+        """Return the person's number and those of all who are one with them now, in order; none: there is no such person."""
+        ...
+
     async def of(self, identity: Identity) -> int | None:
         """Return the identity's living person; None: there is none."""
         ...
@@ -113,8 +114,12 @@ class Persons(Protocol):
         ...
 
     async def called(self, name: str, *, channels: Sequence[str], limit: int) -> tuple[int, ...]:
-        """Return up to `limit` persons who have spoken in these channels lately under a name with this in it, whoever spoke last
-        first; case and width do not count. There is no index of names: it looks as far as `NAMED_TALKS` says."""
+        """Return up to `limit` persons who have called themselves in these channels by a name with this in it
+        (`memory/called.py`), what is nearest to it first; case and width do not count."""
+        ...
+
+    async def names(self, person_id: int, *, channels: Sequence[str] | None, limit: int) -> tuple[str, ...]:
+        """Return up to `limit` names by which the person has called themselves in these channels (None: in all)."""
         ...
 
     async def counts(self, person_id: int) -> dict[str, int]:
@@ -125,9 +130,12 @@ class Persons(Protocol):
         """Note what the person asks for; asked again, the first time counts. None: there is no such person, or no more."""
         ...
 
-    async def requests(self, *, after: tuple[int, int], limit: int) -> tuple[Request, ...]:
-        """Return up to `limit` requests that are not met, behind `after` (due_ms, id), the most urgent first. `person_id` is whom
-        the person is one with now. An erasure meets what its person asked for."""
+    async def requests(
+        self, *, after: tuple[int, int], limit: int, person_id: int | None = None
+    ) -> tuple[Request, ...]:
+        """Return up to `limit` requests that are not met, behind `after` (due_ms, id), the most urgent first; the person's alone,
+        if one is named. A request's `person_id` is whom the person is one with now. An erasure meets what its person asked
+        for."""
         ...
 
     async def met(self, request_id: int) -> int | None:

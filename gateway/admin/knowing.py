@@ -7,6 +7,7 @@ holds everywhere, so it needs the right for the whole gateway.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import filterfalse
 
 from config.loader import Configuration
 from gateway.admin.acts.people import (
@@ -33,7 +34,6 @@ from gateway.admin.persons_known import (
     identities_in,
     identity_told,
     invalid,
-    person_line,
     request_told,
     storable,
 )
@@ -47,8 +47,8 @@ from memory.people import Person
 
 SHOWN = 200
 """Things that are shown of a person at most."""
-NAME_CHARS = 2
-"""Characters of a name at least by which somebody is found."""
+REQUESTS = 50
+"""Requests of a person that are shown at most."""
 SOURCES = 3
 """Messages that are shown of a thing at most, the newest."""
 
@@ -82,14 +82,15 @@ class KnowingActs:
         who = asked.who.strip()
         lines = [
             line
-            for line in await self._lines(acting, await self._called(who, limit=asked.limit))
+            for line in await self._lines(acting, await self._called(who, limit=asked.limit + 1))
             # By an account that one may not know of nobody is found: else it would tell whose it is.
             if acting.channels() is None or _named(line, who)
         ]
-        by_name = await self._lines(acting, await self._by_name(acting, who, limit=asked.limit))
+        by_name = await self._lines(acting, await self._by_name(acting, who, limit=asked.limit + 1))
         lines += [line for line in by_name if line not in lines]
-        acting.note(found=len(lines))
-        return PersonsPage(people=tuple(lines[: asked.limit]), next=None)
+        page = tuple(lines[: asked.limit])
+        acting.note(found=len(page))
+        return PersonsPage(people=page, next=None, more=len(lines) > len(page))
 
     async def _lines(self, acting: Acting, numbers: Iterable[int]) -> list[PersonLine]:
         """Return the persons of whom the actor may know, each once."""
@@ -105,11 +106,10 @@ class KnowingActs:
         if acting.channels() is not None:
             raise invalid("who", "", "everybody is listed to whom the whole gateway is open", "name an account")
         after = 0 if asked.after is None else int(asked.after)
-        found = await self._persons.listed(after_id=after, limit=asked.limit + 1)
+        found = await self._known.everybody(after=after, limit=asked.limit + 1)
         page = found[: asked.limit]
         acting.note(found=len(page))
-        lines = [person_line(person, map(identity_told, person.identities)) for person in page]
-        return PersonsPage(people=tuple(lines), next=str(page[-1].id) if len(found) > len(page) else None)
+        return PersonsPage(people=tuple(page), next=page[-1].person if len(found) > len(page) else None)
 
     async def _called(self, who: str, *, limit: int) -> list[int]:
         """Return who may be meant, best first."""
@@ -125,9 +125,7 @@ class KnowingActs:
         return list(dict.fromkeys(found))
 
     async def _by_name(self, acting: Acting, who: str, *, limit: int) -> Sequence[int]:
-        """Return who has spoken lately under such a name, in the channels that the actor may know of."""
-        if len(who) < NAME_CHARS:
-            return ()
+        """Return who has called themselves so in the channels that the actor may know of."""
         held = acting.channels()
         channels = [name for name in self._configuration().settings.channels if held is None or name in held]
         return await self._persons.called(who, channels=channels, limit=limit)
@@ -138,12 +136,13 @@ class KnowingActs:
         places = await self._store.forgetting.places({row.scope_id for row in items} | {row.scope_id for row in facts})
         held = acting.channels()
         here = {scope_id for scope_id, place in places.items() if held is None or decode_part(place.channel) in held}
-        seen_items = [row for row in items if held is None or row.scope_id in here]
-        seen_facts = [row for row in facts if held is None or row.scope_id in here]
+
+        def seen(row: ProfileItem | Fact) -> bool:
+            return held is None or row.scope_id in here
+
+        seen_items, seen_facts = list(filter(seen, items)), list(filter(seen, facts))
         things = entries(seen_items, seen_facts, places)
-        hidden = entries(
-            [row for row in items if row not in seen_items], [row for row in facts if row not in seen_facts], places
-        )
+        hidden = entries(list(filterfalse(seen, items)), list(filterfalse(seen, facts)), places)
         shown = things[:SHOWN]
         cited = _cited(shown, {row.id: row for row in seen_items}, {row.id: row for row in seen_facts})
         said = {
@@ -157,7 +156,6 @@ class KnowingActs:
         ]
         return PersonTold(
             person=line,
-            names=tuple(dict.fromkeys(row.speaker_name for row in said.values() if row.speaker_name))[:10],
             things=tuple(
                 _thing(entry, cited[id_of(entry.rows)], said, acting, language=asked.language) for entry in shown
             ),
@@ -181,8 +179,8 @@ class KnowingActs:
         )
 
     async def _requests_of(self, person: Person) -> tuple[RequestTold, ...]:
-        found = await self._persons.requests(after=(0, 0), limit=1000)
-        return tuple(request_told(row, now_ms=self._clock()) for row in found if row.person_id == person.id)
+        found = await self._persons.requests(after=(0, 0), limit=REQUESTS, person_id=person.id)
+        return tuple(request_told(row, now_ms=self._clock()) for row in found)
 
     # --- forgetting and correcting ---
 

@@ -16,6 +16,9 @@ from memory.base import Identity
 from memory.key import InvalidKey, decode_part, encode_part
 from memory.people import Account, Person, Persons, Request
 
+NAMES = 10
+"""Names of a person that are told at most."""
+
 
 class PersonsKnown:
     """Finds persons for an actor."""
@@ -30,6 +33,17 @@ class PersonsKnown:
         if person is None:
             raise nobody(number)
         return person
+
+    async def everybody(self, *, after: int, limit: int) -> list[PersonLine]:
+        """Return up to `limit` persons behind a number, for whom the whole gateway is open."""
+        return [
+            person_line(
+                person,
+                map(identity_told, person.identities),
+                await self._persons.names(person.id, channels=None, limit=NAMES),
+            )
+            for person in await self._persons.listed(after_id=after, limit=limit)
+        ]
 
     async def known_to(self, acting: Acting, number: str) -> tuple[Person, PersonLine]:
         """Return the person as the actor may know them, and note who it is. Raises `Missing`."""
@@ -51,7 +65,8 @@ class PersonsKnown:
             told = [one for one in told if one.channels]
             if not told:
                 return None
-        return person_line(person, told)
+        names = await self._persons.names(person.id, channels=None if held is None else sorted(held), limit=NAMES)
+        return person_line(person, told, names)
 
 
 def _channels_of(
@@ -64,13 +79,14 @@ def _channels_of(
     return tuple(sorted(name for name in found if kinds.get(name) == identity.kind and (held is None or name in held)))
 
 
-def person_line(person: Person, identities: Iterable[IdentityTold]) -> PersonLine:
-    """Return the person with these accounts. Pure."""
+def person_line(person: Person, identities: Iterable[IdentityTold], names: tuple[str, ...]) -> PersonLine:
+    """Return the person with these accounts and names. Pure."""
     return PersonLine(
         person=str(person.id),
         created_ms=person.created_ms,
         erased_ms=person.erased_ms,
         identities=tuple(identities),
+        names=names,
     )
 
 

@@ -104,7 +104,8 @@ def _channels(channels: Sequence[str] | None) -> Looked[list[str]]:
 
 
 def _of_person(person_id: int, channels: Sequence[str] | None) -> Looked[list[Talk]]:
-    """Return where the person has spoken, or was overheard: each conversation found by the index, not each message."""
+    """Return where the person has spoken, or was overheard: each conversation found by the index, not each message; of very many
+    those that began last."""
     family = yield Ask(f"SELECT id FROM persons WHERE id IN {FAMILY}", {"person": person_id})
     columns = None if channels is None else [encode_part(channel, name="channel") for channel in channels]
     found: dict[int, Talk] = {}
@@ -118,9 +119,9 @@ def _of_person(person_id: int, channels: Sequence[str] | None) -> Looked[list[Ta
 def _where_spoken(table: str) -> str:
     columns = ", ".join(f"s.{column.strip()}" for column in _TALK.split(","))
     return f"""WITH RECURSIVE spoken (scope_id) AS (
-        SELECT min(scope_id) FROM {table} WHERE person_id = :person
-        UNION ALL SELECT (SELECT min(m.scope_id) FROM {table} AS m
-          WHERE m.person_id = :person AND m.scope_id > spoken.scope_id) FROM spoken WHERE spoken.scope_id IS NOT NULL)
+        SELECT max(scope_id) FROM {table} WHERE person_id = :person
+        UNION ALL SELECT (SELECT max(m.scope_id) FROM {table} AS m
+          WHERE m.person_id = :person AND m.scope_id < spoken.scope_id) FROM spoken WHERE spoken.scope_id IS NOT NULL)
       SELECT {columns} FROM spoken JOIN scopes AS s ON s.id = spoken.scope_id LIMIT :most"""
 
 

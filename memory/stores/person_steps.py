@@ -13,9 +13,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from memory.derived import Fragment
-from memory.folding import folded
 from memory.key import decode_part
-from memory.people import DUE_MS, NAMED_LINES, NAMED_TALKS, Account, Person, Posted, Request, RequestKind
+from memory.people import DUE_MS, Account, Person, Posted, Request, RequestKind
 from memory.stores.rows import identity_of
 
 Result = TypeVar("Result")
@@ -147,20 +146,6 @@ def having(account: str, *, limit: int) -> Step[tuple[int, ...]]:
     return tuple(row[0] for row in (yield Ask(sql, {"account": account, "limit": limit})))
 
 
-def called(name: str, channel: str) -> Step[list[tuple[int, int]]]:
-    """Return (last_ms, person) of who has spoken in the channel lately under a name with this in it; `name` folded."""
-    sql = """SELECT id, last_ms FROM scopes WHERE channel = :channel AND alias_of IS NULL
-      ORDER BY last_ms DESC, id DESC LIMIT :limit"""
-    talks = yield Ask(sql, {"channel": channel, "limit": NAMED_TALKS})
-    found: list[tuple[int, int]] = []
-    for scope_id, last_ms in talks:
-        sql = """SELECT DISTINCT person_id, speaker_name FROM (SELECT person_id, speaker_name FROM messages
-          WHERE scope_id = :scope AND role = 'user' ORDER BY id DESC LIMIT :limit) AS latest WHERE person_id IS NOT NULL"""
-        rows = yield Ask(sql, {"scope": scope_id, "limit": NAMED_LINES})
-        found += [(last_ms, person_id) for person_id, said in rows if name in folded(said).casefold()]
-    return found
-
-
 _COUNTED = {
     "messages": f"SELECT count(*) FROM messages WHERE person_id IN {FAMILY}",
     "observed": f"SELECT count(*) FROM observed WHERE person_id IN {FAMILY}",
@@ -256,11 +241,13 @@ def request(dialect: Dialect, person_id: int, kind: str, channel: str | None, *,
     return _request(*(yield Ask(sql, of))[0])
 
 
-def requests(*, after: tuple[int, int], limit: int) -> Step[tuple[Request, ...]]:
+def requests(person_id: int | None, *, after: tuple[int, int], limit: int) -> Step[tuple[Request, ...]]:
     """Do what `Persons.requests` promises."""
-    sql = f"""SELECT {_REQUEST} FROM privacy_requests WHERE (due_ms, id) > (:due, :id)
+    whose = "" if person_id is None else f" AND person_id IN {FAMILY}"
+    sql = f"""SELECT {_REQUEST} FROM privacy_requests WHERE (due_ms, id) > (:due, :id){whose}
       ORDER BY due_ms, id LIMIT :limit"""
-    rows = yield Ask(sql, {"due": after[0], "id": after[1], "limit": limit})
+    of: Values = {"due": after[0], "id": after[1], "limit": limit}
+    rows = yield Ask(sql, of if person_id is None else of | {"person": person_id})
     found: list[Request] = []
     for row in rows:
         person = yield from find(row[1])

@@ -11,11 +11,11 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from memory.base import Fact, Identity, Message, ProfileItem, Summary
+from memory.called import comparable
 from memory.erasure import nothing
-from memory.folding import folded
 from memory.key import encode_part
 from memory.people import Account, Erased, Overheard, Person, Posted, Request, RequestKind, Traces
-from memory.stores import link_steps
+from memory.stores import called_steps, link_steps
 from memory.stores import person_steps as steps
 from memory.stores.person_steps import Batch, Dialect, Step
 from memory.stores.rows import decoded_user, identity_columns
@@ -52,6 +52,9 @@ class StoredPersons:
     async def find(self, person_id: int) -> Person | None:
         return await self._read(steps.find(person_id))
 
+    async def family(self, person_id: int) -> tuple[int, ...]:
+        return await self._read(steps.family(person_id))
+
     async def of(self, identity: Identity) -> int | None:
         return await self._read(steps.of(*identity_columns(identity)))
 
@@ -59,11 +62,14 @@ class StoredPersons:
         return await self._read(steps.having(encode_part(account), limit=limit))
 
     async def called(self, name: str, *, channels: Sequence[str], limit: int) -> tuple[int, ...]:
-        wanted, found = folded(name).casefold(), list[tuple[int, int]]()
-        for channel in channels:
-            found += await self._read(steps.called(wanted, encode_part(channel)))
-        persons = dict.fromkeys(person_id for _, person_id in sorted(found, reverse=True))
-        return tuple(persons)[:limit]
+        found: list[tuple[str, int]] = []
+        for channel in channels if comparable(name) else ():
+            found += await self._read(called_steps.called(name, encode_part(channel), limit=limit))
+        return tuple(dict.fromkeys(person_id for _, person_id in sorted(found)))[:limit]
+
+    async def names(self, person_id: int, *, channels: Sequence[str] | None, limit: int) -> tuple[str, ...]:
+        places = None if channels is None else [encode_part(channel) for channel in channels]
+        return await self._read(called_steps.names(person_id, places, limit=limit))
 
     async def counts(self, person_id: int) -> dict[str, int]:
         return await self._read(steps.counts(person_id))
@@ -72,8 +78,10 @@ class StoredPersons:
         place = None if channel is None else encode_part(channel)
         return await self._write(steps.request(self._dialect, person_id, kind, place, now_ms=now_ms))
 
-    async def requests(self, *, after: tuple[int, int], limit: int) -> tuple[Request, ...]:
-        return await self._read(steps.requests(after=after, limit=limit))
+    async def requests(
+        self, *, after: tuple[int, int], limit: int, person_id: int | None = None
+    ) -> tuple[Request, ...]:
+        return await self._read(steps.requests(person_id, after=after, limit=limit))
 
     async def met(self, request_id: int) -> int | None:
         return await self._write(steps.met(request_id))
@@ -162,6 +170,7 @@ class StoredPersons:
             yield partial(steps.recalled, person_id)
             yield partial(steps.known, "facts", person_id)
             yield partial(steps.known, "profile_items", person_id)
+            yield partial(called_steps.uncalled, person_id)
             yield partial(steps.listings, person_id)
             yield partial(steps.asked_for, person_id)
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from functools import cache
 from typing import TypeVar
 
 from memory.stores.browse_steps import Looked, Spoken
 from memory.stores.browsing import StoredBrowsing
 from memory.stores.postgres_pool import Database
-from memory.stores.postgres_statement import Statement, statement
+from memory.stores.postgres_steps import run_asks
 
 Result = TypeVar("Result")
 
@@ -22,17 +20,6 @@ def postgres_browsing(database: Database) -> StoredBrowsing:
 
     async def run(step: Looked[Result]) -> Result:
         async with database.transaction() as transaction:
-            try:
-                asked = next(step)
-                while True:
-                    asked = step.send(await transaction.fetch(_statement(asked.sql), asked.values))
-            except StopIteration as done:
-                result: Result = done.value
-                return result
+            return await run_asks(transaction, step)
 
     return StoredBrowsing(_SPOKEN, run=run)
-
-
-@cache
-def _statement(sql: str) -> Statement:
-    return statement(re.sub(r":([a-z]+)", r"%(\1)s", sql))

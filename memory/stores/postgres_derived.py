@@ -16,8 +16,10 @@ from memory.derived import LIMIT_TURNS, Covered, Due, Ended, Fragment, Learned, 
 from memory.forgetting import wordless
 from memory.ids import Ids
 from memory.stores import postgres_derived_sql as sql
+from memory.stores.called_steps import noted
 from memory.stores.postgres_pool import Database, Transaction
 from memory.stores.postgres_rows import messages_in, put_value
+from memory.stores.postgres_steps import run_asks
 from memory.stores.rows import readable
 
 _FACTS = msgspec.json.Decoder(tuple[Fact, ...])
@@ -103,8 +105,10 @@ class PostgresDerived:
         async with self._database.transaction() as transaction:
             if not await _unchanged(transaction, ledger.scope_id, learned.versions):
                 return False
+            speaker = next((one.person_id for one in learned.called), person_id)
+            still = speaker is not None and await _is_still(transaction, speaker, ledger.person_id)
             if person_id is not None:
-                if not await _is_still(transaction, person_id, ledger.person_id):
+                if not still:
                     return False
                 await transaction.name(person_id)
                 if learned.material is not None and await _are_others(
@@ -117,6 +121,8 @@ class PostgresDerived:
             if person_id is not None:
                 await transaction.fetch(sql.FORGET_SOURCES, {"scope_id": ledger.scope_id, "ids": ids})
                 await self._write(transaction, learned, person_id)
+            for one in learned.called if still else ():
+                await run_asks(transaction, noted(one))
             return True
 
     async def _write(self, transaction: Transaction, learned: Learned, person_id: int) -> None:

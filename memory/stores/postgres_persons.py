@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from functools import cache
 from typing import TypeVar
 
 from memory.stores.forgetting import StoredForgetting
@@ -13,7 +11,7 @@ from memory.stores.persons import Run, StoredPersons
 from memory.stores.postgres_derived import add_fragment
 from memory.stores.postgres_derived_sql import DROP_FRAGMENTS
 from memory.stores.postgres_pool import Database, Transaction
-from memory.stores.postgres_statement import Statement, statement
+from memory.stores.postgres_steps import statement_of
 from memory.stores.postgres_turn import MESSAGE
 
 Result = TypeVar("Result")
@@ -66,7 +64,7 @@ def _runner(database: Database) -> Run:
                         await _name(transaction, asked)
                         asked = step.send([])
                     else:
-                        asked = step.send(await transaction.fetch(_statement(asked.sql), asked.values))
+                        asked = step.send(await transaction.fetch(statement_of(asked.sql), asked.values))
             except StopIteration as done:
                 result: Result = done.value
                 return result
@@ -90,11 +88,6 @@ async def _name(transaction: Transaction, asked: Name) -> None:
         await transaction.name(*asked.persons)
     else:
         await transaction.name_owners(asked.scope_id)
-
-
-@cache
-def _statement(sql: str) -> Statement:
-    return statement(re.sub(r":([a-z]+)", r"%(\1)s", sql))
 
 
 async def _nothing() -> None:

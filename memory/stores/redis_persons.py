@@ -23,9 +23,11 @@ class ForgettingPersons:
         self._under_way: set[int] = set()  # asked for here, and not broken off since; as many as are being erased
         self.listed = persons.listed
         self.find = persons.find
+        self.family = persons.family
         self.of = persons.of
         self.having = persons.having
         self.called = persons.called
+        self.names = persons.names
         self.counts = persons.counts
         self.request = persons.request
         self.requests = persons.requests

@@ -31,8 +31,10 @@ from memory.derived import (
 )
 from memory.forgetting import wordless
 from memory.ids import Ids
+from memory.stores.called_steps import noted
 from memory.stores.rows import readable, storable_struct
 from memory.stores.sqlite_rows import FACTS, MESSAGES, PROFILE, SUMMARIES, read_messages
+from memory.stores.sqlite_steps import run_asks
 
 Result = TypeVar("Result")
 
@@ -163,6 +165,9 @@ def settle(db: sqlite3.Connection, learned: Learned, *, ids: Ids) -> bool:
         items = [msgspec.structs.replace(storable_struct(item), id=ids.next()) for item in learned.items]
         db.executemany(PROFILE.insert, [PROFILE.values(item) for item in items])
         _index(db, learned, person_id, items)
+    for one in learned.called:
+        if known_person(db, ledger.person_id) == one.person_id:
+            run_asks(db, noted(one))
     return True
 
 

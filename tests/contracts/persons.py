@@ -9,6 +9,7 @@ import pytest
 from gateway.admin import erasable as admins
 from gateway.inbox import erasable
 from memory.base import Identity, Message, Quoted
+from memory.called import Called
 from memory.derived import Fragment, FullStore, Learned
 from memory.erasure import KINDS, NOTHING_PERSONAL, nothing
 from memory.errors import PersonErased, StoreUnavailable, UnknownScope
@@ -38,7 +39,7 @@ WORDS = (
 
 STEPS = (
     "message_versions", "ledgers", "summaries", "observed", "messages", "terms", "fragments", "facts", "sessions", "scopes",
-    "agent_choices", "corpora", "profile_items", "listings", "privacy_requests", "identities",
+    "agent_choices", "corpora", "profile_items", "listings", "privacy_requests", "identities", "called",
 )  # fmt: skip
 """Tables that an erasure deletes from."""
 
@@ -135,6 +136,7 @@ async def keep(store: FullStore, turn: tuple[Message, ...], person_id: int, word
         items=(item(0, text=words, value=words, **source),),
         item_terms=(((77, 1),),),
         fragments=(Fragment(scope_id=turn[0].scope_id, id=turn[0].id, terms=((5, 1), (6, 2))),),
+        called=(Called(person_id=person_id, channel=turn[0].channel, name=turn[0].speaker_name),),
     )
     assert await store.derived.settle(made)
 

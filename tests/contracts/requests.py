@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import count
+from typing import Any
 
-from memory.base import Identity
-from memory.derived import FullStore
+import msgspec
+
+from memory.base import Identity, Message
+from memory.called import NAMES, Called
+from memory.derived import FullStore, Learned
 from memory.links import Linked
 from memory.people import DUE_MS, Request
-from tests.contracts.persons import a_life, erase
-from tests.contracts.store import NOW
+from tests.contracts.derived import answered, learned
+from tests.contracts.persons import ME, a_life, erase, group
+from tests.contracts.store import NOW, key, opened
+
+_turns = count(1_000)
 
 
 async def somebody(store: FullStore, account: str, *, tenant: str = "T1", kind: str = "web") -> int:
@@ -38,6 +46,8 @@ class RequestContract:
         assert wanted == first
         assert (first, other) == await store.persons.requests(after=(0, 0), limit=2)
         assert (third,) == await store.persons.requests(after=(other.due_ms, other.id), limit=2)
+        assert (third,) == await store.persons.requests(after=(0, 0), limit=9, person_id=bob)
+        assert () == await store.persons.requests(after=(0, 0), limit=9, person_id=4711)
 
     async def test_a_request_is_met_once(self, store: FullStore) -> None:
         ann = await somebody(store, "ann")
@@ -66,11 +76,27 @@ class RequestContract:
         assert isinstance(joined, Linked)
         root = joined.survivor_id
         assert [root, root, cat] == [row.person_id for row in await store.persons.requests(after=(0, 0), limit=9)]
+        theirs = await store.persons.requests(after=(0, 0), limit=9, person_id=root)
+        assert [root, root] == [row.person_id for row in theirs]
 
         erased = await store.persons.erase(root, accounts=[], posted=[], now_ms=NOW)
 
         assert 2 == erased.counts["privacy_requests"]
         assert [cat] == [row.person_id for row in await store.persons.requests(after=(0, 0), limit=9)]
+
+
+async def calls_themselves(store: FullStore, person_id: int, name: str) -> None:
+    """Let somebody say something under this name, and learn nothing from it but the name."""
+    scope = await opened(store, user=str(person_id))
+    of: dict[str, Any] = {"person_id": person_id, "key": key(user=str(person_id)), "speaker_name": name}
+    turn = await answered(store, scope.id, next(_turns), "hi", **of)
+    called = (Called(person_id=person_id, channel=turn[0].channel, name=turn[0].speaker_name),)
+    assert await store.derived.settle(nothing_learned(turn, person_id, called))
+
+
+def nothing_learned(turn: tuple[Message, ...], person_id: int, called: tuple[Called, ...]) -> Learned:
+    """Return what comes of a turn in a place where nothing is learned."""
+    return msgspec.structs.replace(learned(turn, person_id=person_id, called=called), person_id=None)
 
 
 class FindContract:
@@ -89,16 +115,56 @@ class FindContract:
         assert 1 == len(await store.persons.having("U:07%", limit=1))
         assert () == await store.persons.having("nobody", limit=9)
 
-    async def test_who_spoke_lately_is_found_by_a_part_of_the_name(self, store: FullStore) -> None:
+    async def test_a_person_is_found_by_a_part_of_the_name(self, store: FullStore) -> None:
         """In the named channels alone, whatever case and width; nobody who only wrote of such a name."""
         me, you = await a_life(store)
 
-        for name in ("hieronymus", "Ｈieron", "司马"):
+        for name in ("hieronymus", "Ｈieron", "NYM", "司马", "马", "如"):
             assert (me,) == await store.persons.called(name, channels=["web", "other"], limit=9)
         assert (you,) == await store.persons.called("otto", channels=["web"], limit=9)
+        assert (you, me) == await store.persons.called("o", channels=["web"], limit=9), "what is nearest comes first"
+        for name in ("Quittengelee", "ottoo", "", " ", "%", "_", "\U0010ffff", "\x00", "\ud800", "o" * 200):
+            assert () == await store.persons.called(name, channels=["web"], limit=9)
         assert () == await store.persons.called("otto", channels=["other"], limit=9)
-        assert () == await store.persons.called("Quittengelee", channels=["web"], limit=9)
         assert 1 == len(await store.persons.called("o", channels=["web"], limit=1))
+        assert ("Hieronymus", "司马相如") == await store.persons.names(me, channels=["web"], limit=9)
+        assert ("Hieronymus",) == await store.persons.names(me, channels=None, limit=1)
+        assert () == await store.persons.names(me, channels=["other"], limit=9)
+        assert () == await store.persons.names(me, channels=[], limit=9)
+
+    async def test_names_are_noted_once_and_in_bounds(self, store: FullStore) -> None:
+        """Hostile and very long ones, too; who has another each time is found by the last of them. Who was joined with somebody
+        is found by the names of both."""
+        ann, bob = await somebody(store, "ann"), await somebody(store, "bob")
+        longest = "王" * 5_000
+        for name in ("Ann", "Ann", "\x00\ud800", "   ", longest, "💃🏽 Ann"):
+            await calls_themselves(store, ann, name)
+        assert 4 == len(await store.persons.names(ann, channels=None, limit=99))
+        assert (ann,) == await store.persons.called("💃🏽", channels=["web"], limit=9)
+        assert (ann,) == await store.persons.called(longest, channels=["web"], limit=9)
+        for number in range(NAMES + 5):
+            await calls_themselves(store, bob, f"Bob {number}")
+
+        assert NAMES >= len(await store.persons.names(bob, channels=None, limit=99))
+        assert (bob,) == await store.persons.called(f"bob {NAMES + 4}", channels=["web"], limit=9)
+        joined = await store.links.join(ann, bob, now_ms=NOW)
+        assert isinstance(joined, Linked)
+        assert {"Ann", f"Bob {NAMES + 4}"} <= {*await store.persons.names(joined.survivor_id, channels=None, limit=99)}
+        assert (ann, bob) == await store.persons.family(joined.survivor_id)
+        assert () == await store.persons.family(4711)
+
+    async def test_nobody_is_found_by_a_name_once_erased(self, store: FullStore) -> None:
+        """Also not by one that is noted late."""
+        me, _ = await a_life(store)
+        shared = await opened(store, room="g1", chat_type="group")
+        late = await answered(store, shared.id, 9, "late", person_id=me, key=group(ME), speaker_name="Hieronymus")
+        await erase(store, me)
+
+        assert not await store.derived.settle(
+            nothing_learned(late, me, (Called(person_id=me, channel="web", name="Hieronymus"),))
+        )
+        assert () == await store.persons.called("hieronymus", channels=["web"], limit=9)
+        assert () == await store.persons.names(me, channels=None, limit=9)
 
     async def test_sources_are_the_persons_own_messages(self, store: FullStore) -> None:
         """Others' are left out, whatever ids are given, and so are replies and what is not there (IDOR)."""

@@ -24,14 +24,17 @@ class IdentityTold(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PersonLine(msgspec.Struct, frozen=True, kw_only=True):
+    """`names`: by which they have called themselves, as far as the actor may know."""
+
     person: str
     created_ms: int
     erased_ms: int | None
     identities: tuple[IdentityTold, ...]
+    names: tuple[str, ...] = ()
 
 
 class FindAsked(msgspec.Struct, frozen=True, kw_only=True):
-    """`who`: a number, an account, KIND:TENANT:ACCOUNT, or a part of a name used lately. Left out: everybody, in pages."""
+    """`who`: a number, an account, KIND:TENANT:ACCOUNT, or a part of a name. Left out: everybody, in pages."""
 
     who: Annotated[str, msgspec.Meta(max_length=300)] | None = None
     limit: Limit = 50
@@ -39,8 +42,11 @@ class FindAsked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PersonsPage(msgspec.Struct, frozen=True, kw_only=True):
+    """`next` goes on with everybody. `more`: others fit what was asked for, too; ask for more of the name."""
+
     people: tuple[PersonLine, ...]
     next: str | None
+    more: bool = False
 
 
 class PersonAsked(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,7 +116,6 @@ class PersonTold(msgspec.Struct, frozen=True, kw_only=True):
     `unlearned`: messages that are still to be learned from. `links` and `requests` are told to who may deal with them."""
 
     person: PersonLine
-    names: tuple[str, ...]
     things: tuple[ThingTold, ...]
     more: int
     elsewhere: int
@@ -210,7 +215,7 @@ class RequestAsked(msgspec.Struct, frozen=True, kw_only=True):
 
 FIND = Operation(
     name="people.find",
-    told="Find persons by number, account, KIND:TENANT:ACCOUNT or a name used lately; or list everybody.",
+    told="Find persons by number, account, KIND:TENANT:ACCOUNT or a part of a name; or list everybody.",
     method="GET",
     path="/people",
     right="people",
@@ -272,7 +277,7 @@ UNLINK = Operation(
 )
 EXPORT = Operation(
     name="people.export",
-    told="Download everything that is stored of a person, with its sources (JSON).",
+    told="Download what is stored of a person, with its sources (JSON).",
     method="GET",
     path="/people/{person}/export",
     right="erase",

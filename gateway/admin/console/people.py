@@ -31,6 +31,7 @@ async def find(visit: Visit) -> web.StreamResponse:
         people=page.people,
         who=who,
         looked=bool(who) or whole,
+        others=page.more,
         more=f"{PEOPLE}?{urlencode({'after': page.next})}" if page.next else None,
         field=Field(
             name="who",
@@ -70,6 +71,7 @@ async def _shown(
         whole=visit.may("people"),
         may_erase=visit.may("erase"),
         talks=visit.leads_to("/admin/conversations"),
+        turns=visit.leads_to("/admin/turns"),
         other=Field(
             name="other",
             label=visit.t("people.other"),

@@ -16,12 +16,16 @@ WORDS: Catalogue = {
     },
     "people.who": {"en": "Who", "zh": "查找"},
     "people.who.help": {
-        "en": "A part of a name that they used lately; or, whole, the account's id as the platform writes it, "
+        "en": "A part of a name by which they have called themselves; or, whole, the account's id as the platform writes it, "
         "KIND:TENANT:ACCOUNT, or a person's number.",
-        "zh": "最近用过的名字的一部分；或完整的平台账号 ID、KIND:TENANT:ACCOUNT、人员编号。",
+        "zh": "用过的名字的一部分；或完整的平台账号 ID、KIND:TENANT:ACCOUNT、人员编号。",
     },
     "people.find": {"en": "Find", "zh": "查找"},
     "people.nobody": {"en": "Nobody is known by that.", "zh": "没有找到。"},
+    "people.others": {
+        "en": "Others fit as well. Write more of the name.",
+        "zh": "还有其他符合条件的人员，请输入更完整的名字。",
+    },
     "people.none": {"en": "Nobody is known yet", "zh": "还没有任何人员"},
     "people.none.told": {
         "en": "Whoever writes to the bot on any channel is known from then on.",
@@ -37,6 +41,7 @@ WORDS: Catalogue = {
     "people.account": {"en": "Account", "zh": "账号"},
     "people.channels": {"en": "Has written on", "zh": "使用过的渠道"},
     "people.since": {"en": "Known since", "zh": "首次出现"},
+    "people.talks": {"en": "Their conversations", "zh": "查看对话"},
     "people.names": {"en": "Has called themselves", "zh": "用过的名字"},
     "people.erased": {"en": "erased", "zh": "已删除"},
     "people.known": {"en": "What is known", "zh": "已知信息"},

@@ -34,6 +34,7 @@ from gateway.admin.privacy import PrivacyActs
 from gateway.admin.rights import Actor
 from gateway.personal_memory import PersonalMemory
 from memory.base import Identity
+from memory.called import Called
 from memory.derived import FullStore
 from memory.ids import Ids
 from memory.links import UNDO_MS
@@ -149,6 +150,7 @@ class Office:
             items=(item(0, text=value, value=value, chat_type=chat_type, pinned=pinned, **of),),
             item_terms=((),),
             facts=(fact(0, value=value, session_id=turn[0].session_id, expires_ms=NOW + 10**10, **of),),
+            called=(Called(person_id=person, channel=turn[0].channel, name=turn[0].speaker_name),),
         )
         assert await self.store.derived.settle(made)
 
@@ -188,7 +190,7 @@ async def two_channels(office: Office) -> int:
 
 
 async def test_a_person_is_found_by_number_and_account(office: Office) -> None:
-    """However it is written; a number may be an account as well. Nobody is found by a part."""
+    """However it is written; a number may be an account as well. Nobody is found by a part of an account."""
     ann, bob = await office.person("42"), await office.person("客户:7", tenant="T024")
     for (
         one,
@@ -200,7 +202,7 @@ async def test_a_person_is_found_by_number_and_account(office: Office) -> None:
         assert [str(ann)] == await office.find(who)
     for who in ("客户:7", "webhook:T024:客户:7", "T024.客户:7"):
         assert [str(bob)] == await office.find(who)
-    for who in ("4", "webhook:T:", ":::", "console:T:42", "%", "0", "\ud800"):
+    for who in ("9", "webhook:T:4", "webhook:T:", ":::", "console:T:42", "%", "00", "\ud800"):
         assert [] == await office.find(who)
     assert [str(ann), str(bob)] == await office.find(None)
     page = await office.do(acts.FIND, FindAsked(limit=1))
@@ -216,7 +218,24 @@ async def test_a_person_is_found_by_a_name_used_where_one_may_know(office: Offic
         assert [str(person)] == await office.find(name)
     assert [str(person)] == await office.find("2@ho", by=HOOK)
     assert [] == await office.find("zoé@page", by=HOOK)
-    assert [] == await office.find("@", by=HOOK), "too short to mean somebody"
+    assert [str(person)] == await office.find("@", by=HOOK)
+
+
+async def test_who_is_found_is_told_by_name(office: Office) -> None:
+    """As far as one may know; and that others fit as well, where they do not fit on a page."""
+    person = await two_channels(office)
+    other = await office.person("43")
+    await office.tells(other, "43", "hook", "milk")
+
+    page = await office.do(acts.FIND, FindAsked(who="@hook"))
+    part = await office.do(acts.FIND, FindAsked(who="@hook", limit=1), by=HOOK)
+    everybody = await office.do(acts.FIND, FindAsked(who=None))
+
+    assert [("42@hook", "zoé@page"), ("43@hook",)] == [line.names for line in page.people]
+    assert [("42@hook",)] == [line.names for line in part.people]
+    assert (False, True) == (page.more, part.more)
+    assert {("42@hook", "zoé@page"), ("43@hook",)} == {line.names for line in everybody.people}
+    assert {str(person), str(other)} == {line.person for line in everybody.people}
 
 
 async def test_everybody_is_listed_to_who_may_see_everybody(office: Office) -> None:
@@ -250,7 +269,7 @@ async def test_what_is_known_is_told_with_its_sources(office: Office) -> None:
         (one.kind, one.account, one.channels) for one in told.person.identities
     }
     assert (0, 0, 0) == (told.more, told.elsewhere, told.unlearned)
-    assert {"42@hook", "zoé@page"} == {*told.names}
+    assert ("42@hook", "zoé@page") == told.person.names
     assert 1 == len(told.links)
 
 
@@ -263,7 +282,7 @@ async def test_of_a_person_one_knows_what_came_from_ones_channels(office: Office
     assert ["绿茶", "tea"] == [thing.value for thing in told.things]
     assert 1 == told.elsewhere
     assert [("webhook", ("hook",))] == [(one.kind, one.channels) for one in told.person.identities]
-    assert ("42@hook",) == told.names
+    assert ("42@hook",) == told.person.names
     assert ((), ()) == (told.links, told.requests)
     for who in ("zoé", "page.zoé", "console:page:zoé"):
         assert [] == await office.find(who, by=HOOK), "by another's account it would be told whose it is"
