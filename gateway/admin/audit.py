@@ -7,11 +7,11 @@ in it but a number.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
 import msgspec
 
-from gateway.admin.database import Database, Row, Value
+from gateway.admin.database import Database, Row, Transaction, Value
 from gateway.admin.operations import Acting, AuditOutcome
 
 LONGEST = 200
@@ -68,19 +68,31 @@ class Audit:
             raise
 
     async def _write(self, acting: Acting, outcome: AuditOutcome) -> None:
-        about = {name: value[:LONGEST] if isinstance(value, str) else value for name, value in acting.about.items()}
         async with self._database.writing() as db:
-            await db.run(
-                _WRITE,
-                at=self._clock(),
-                actor=acting.actor.id,
-                door=acting.actor.door,
-                operation=acting.operation.name,
-                audited=acting.operation.audited,
-                outcome=outcome,
-                channel=None if acting.channel is None else acting.channel[:LONGEST],
-                about=msgspec.json.encode(about).decode(),
-            )
+            await self._add(db, acting, acting.channel, acting.about, outcome)
+            for channel, about in acting.each:
+                await self._add(db, acting, channel, about, "done")
+
+    async def _add(
+        self,
+        db: Transaction,
+        acting: Acting,
+        channel: str | None,
+        about: Mapping[str, str | int | None],
+        outcome: AuditOutcome,
+    ) -> None:
+        kept = {name: value[:LONGEST] if isinstance(value, str) else value for name, value in about.items()}
+        await db.run(
+            _WRITE,
+            at=self._clock(),
+            actor=acting.actor.id,
+            door=acting.actor.door,
+            operation=acting.operation.name,
+            audited=acting.operation.audited,
+            outcome=outcome,
+            channel=None if channel is None else channel[:LONGEST],
+            about=msgspec.json.encode(kept).decode(),
+        )
 
     async def page(self, asked: Asked, *, before: int | None, limit: int) -> Sequence[Entry]:
         """Return entries from the newest on, those before number `before` only."""

@@ -35,7 +35,7 @@ from gateway.admin.acts.dead_letters import (
     OneOfMany,
     RetryAsked,
 )
-from gateway.admin.letter_lines import channel_of, fitting, line_of, piece_told, route_of, said_told
+from gateway.admin.letter_lines import UNKNOWN_SEND, channel_of, fitting, line_of, piece_told, route_of, said_told
 from gateway.admin.operations import Acting, Disagrees, FieldProblem, Handlers, Invalid, Missing
 from gateway.errors import StoreBusy
 from gateway.inbox.base import Target
@@ -78,15 +78,8 @@ class DeadLetterActs:
         }
 
     async def list(self, acting: Acting, asked: LettersAsked) -> LettersPage:
-        found = await self._letters.listed(
-            Wanted(
-                channels=_channels(acting, asked.channel),
-                kind=asked.kind,
-                code=asked.code,
-                before_id=None if asked.after is None else int(asked.after),
-                limit=asked.limit + 1,
-            )
-        )
+        before_id = None if asked.after is None else int(asked.after)
+        found = await self._letters.listed(_wanted(acting, asked, before_id=before_id))
         page = found[: asked.limit]
         more = len(found) > len(page)
         return LettersPage(letters=tuple(map(self._line, page)), next=str(page[-1].turn_id) if more else None)
@@ -120,19 +113,20 @@ class DeadLetterActs:
         if asked.act == "answer" and asked.text is None:
             raise _invalid("text", "", "an answer needs words", "give text=…")
         turns, more = await self._named(acting, asked)
-        results = tuple([await self._one(acting, turn, asked) for turn in turns])
-        done = sum(result.done is not None for result in results)
-        acting.channel = asked.channel  # not the first one's
-        acting.note(act=asked.act, asked=len(turns), done=done, turns=" ".join(turns))
-        return ManyDealt(results=results, more=more)
+        results: list[OneOfMany] = []
+        try:
+            for turn in turns:
+                results += [await self._one(acting, turn, asked)]
+        finally:  # also of what was done before it broke off
+            acting.channel = asked.channel  # not the first one's
+            done = sum(result.done is not None for result in results)
+            acting.note(act=asked.act, asked=len(turns), done=done)
+        return ManyDealt(results=tuple(results), more=more)
 
     async def _named(self, acting: Acting, asked: ManyAsked) -> tuple[tuple[str, ...], bool]:
         if asked.turns:
             return tuple(dict.fromkeys(asked.turns)), False
-        wanted = Wanted(
-            channels=_channels(acting, asked.channel), kind=asked.kind, code=asked.code, limit=asked.limit + 1
-        )
-        found = await self._letters.listed(wanted)
+        found = await self._letters.listed(_wanted(acting, asked))
         return tuple(str(letter.turn_id) for letter in found[: asked.limit]), len(found) > asked.limit
 
     async def _one(self, acting: Acting, turn: str, asked: ManyAsked) -> OneOfMany:
@@ -147,6 +141,7 @@ class DeadLetterActs:
                     dealt = await self._answered(acting, letter, asked.text or "", name=asked.name, seen=None)
         except (Missing, Disagrees, Invalid, StoreBusy) as fault:
             return OneOfMany(turn=turn, done=None, problem=str(fault))
+        acting.note_one(channel_of(letter), turn=turn, done=dealt.done)
         return OneOfMany(turn=turn, done=dealt.done)
 
     async def _found(self, acting: Acting, turn: str) -> Letter:
@@ -215,6 +210,15 @@ class DeadLetterActs:
     def _line(self, letter: Letter) -> LetterLine:
         configured = channel_of(letter) in self._configuration().settings.channels
         return line_of(letter, configured=configured, now_ms=self._clock())
+
+
+def _wanted(acting: Acting, asked: LettersAsked | ManyAsked, *, before_id: int | None = None) -> Wanted:
+    """Return what is asked for, and one more. An unknown send has failed with no code; it is named as it is listed."""
+    kind, code = asked.kind, asked.code
+    if code == UNKNOWN_SEND and kind != "dead":
+        kind, code = "unknown", None
+    channels = _channels(acting, asked.channel)
+    return Wanted(channels=channels, kind=kind, code=code, before_id=before_id, limit=asked.limit + 1)
 
 
 def _channels(acting: Acting, channel: str | None) -> Collection[str] | None:

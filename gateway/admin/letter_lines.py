@@ -12,6 +12,9 @@ from gateway.inbox.base import Chunk, Event
 from gateway.inbox.dead import Letter
 from gateway.routing import Route, decode
 
+UNKNOWN_SEND = "unknown_send"
+"""Stands as the code of what may have arrived."""
+
 
 def line_of(letter: Letter, *, configured: bool, now_ms: int) -> LetterLine:
     """Return the letter without a word of what was said."""
@@ -29,7 +32,7 @@ def line_of(letter: Letter, *, configured: bool, now_ms: int) -> LetterLine:
         thread=None if event is None else event.thread,
         chat_type=None if event is None else event.chat_type,
         messages=len(letter.concerned()),
-        code="unknown_send" if letter.kind == "unknown" else (outcome.code if outcome else None) or "",
+        code=UNKNOWN_SEND if letter.kind == "unknown" else (outcome.code if outcome else None) or "",
         reason=errors[0] if errors else outcome.reason if outcome else None,
         accepted_ms=head.accepted_ms,
         age_s=max(0.0, (now_ms - head.accepted_ms) / 1000),

@@ -98,6 +98,7 @@ class Acting:
     operation: Operation
     about: dict[str, str | int | None] = field(default_factory=dict)
     channel: str | None = None
+    each: list[tuple[str | None, dict[str, str | int | None]]] = field(default_factory=list)
 
     def require(self, channel: str | None, right: Right | None = None) -> None:
         """Go on only with the right (None: the operation's) for the channel; None: for the gateway. Raises `Refused`."""
@@ -120,6 +121,10 @@ class Acting:
     def note(self, **about: str | int | None) -> None:
         """Add to what the audit log keeps of this act."""
         self.about.update(about)
+
+    def note_one(self, channel: str | None, **about: str | int | None) -> None:
+        """Add an entry of its own for one of many things that were done at once, by its channel."""
+        self.each.append((channel, about))
 
 
 Handler = Callable[[Acting, Any], Awaitable[Any]]

@@ -17,13 +17,16 @@ from gateway.inbox.postgres_events import Connection
 from gateway.inbox.postgres_moves import due_again
 from gateway.inbox.rows import CHUNK_COLUMNS, EVENT_COLUMNS, letter_of, outcome_text, storable
 
-_DEAD = """SELECT turn_id FROM inbox_events
+# Each is bounded by itself: how many letters wait must cost a page nothing.
+_DEAD = """(SELECT DISTINCT turn_id FROM inbox_events
   WHERE state = 'dead' AND dealt_ms IS NULL AND turn_id < %(before)s AND (%(channels)s::text[] IS NULL
-    OR channel = ANY(%(channels)s::text[])) AND (%(code)s::text IS NULL OR outcome::json ->> 'code' = %(code)s::text)"""
-_UNKNOWN = """SELECT turn_id FROM outbox_chunks c
+    OR channel = ANY(%(channels)s::text[])) AND (%(code)s::text IS NULL OR outcome::json ->> 'code' = %(code)s::text)
+  ORDER BY turn_id DESC LIMIT %(limit)s)"""
+_UNKNOWN = """(SELECT DISTINCT turn_id FROM outbox_chunks c
   WHERE state = 'unknown' AND dealt_ms IS NULL AND part >= 0 AND turn_id < %(before)s AND (%(channels)s::text[] IS NULL
     OR channel = ANY(%(channels)s::text[])) AND %(code)s::text IS NULL
-    AND (SELECT e.state IN ('answered', 'failed') FROM inbox_events e WHERE e.id = c.turn_id)"""
+    AND (SELECT e.state IN ('answered', 'failed') FROM inbox_events e WHERE e.id = c.turn_id)
+  ORDER BY turn_id DESC LIMIT %(limit)s)"""
 _KINDS = {"dead": _DEAD, "unknown": _UNKNOWN, None: f"{_DEAD} UNION {_UNKNOWN}"}
 _EVENTS = f"""SELECT {EVENT_COLUMNS}, seq, dealt_ms, reopened, notice_of FROM inbox_events
   WHERE id = ANY(%(turns)s::bigint[]) AND turn_id = id
@@ -64,12 +67,17 @@ class PostgresLetters:
             "before": 2**63 - 1 if wanted.before_id is None else wanted.before_id,
             "channels": None if wanted.channels is None else sorted(wanted.channels),
             "code": wanted.code,
-            "limit": wanted.limit,
         }
         ids = f"SELECT turn_id FROM ({_KINDS[wanted.kind]}) AS t ORDER BY turn_id DESC LIMIT %(limit)s"
+        found: list[Letter] = []
         async with self._connection() as db, db.transaction():
-            turns = [turn_id for (turn_id,) in await _rows(db, ids, values)]
-            return tuple(await _found(db, turns)) if turns else ()
+            while (most := wanted.limit - len(found)) > 0:
+                turns = [turn_id for (turn_id,) in await _rows(db, ids, values | {"limit": most})]
+                found += await _found(db, turns) if turns else ()
+                if len(turns) < most:
+                    break
+                values["before"] = turns[-1]  # one that is just being taken up again does not end the list
+        return tuple(found)
 
     async def find(self, turn_id: int) -> Letter | None:
         async with self._connection() as db, db.transaction():

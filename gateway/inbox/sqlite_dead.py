@@ -11,12 +11,13 @@ from gateway.inbox.dead import RETRIED, ByHand, Letter, Wanted
 from gateway.inbox.rows import CHUNK_COLUMNS, EVENT_COLUMNS, letter_of, outcome_text, storable
 from gateway.inbox.sqlite_file import SqliteFile
 
-_DEAD = """SELECT turn_id FROM inbox_events INDEXED BY inbox_letters
-  WHERE state = 'dead' AND dealt_ms IS NULL AND turn_id < :before{channels}{code}"""
-_UNKNOWN = """SELECT c.turn_id FROM outbox_chunks c INDEXED BY outbox_unknown JOIN inbox_events e ON e.id = c.turn_id
+# Each is bounded by itself: how many letters wait must cost a page nothing.
+_DEAD = """SELECT * FROM (SELECT DISTINCT turn_id FROM inbox_events INDEXED BY inbox_letters
+  WHERE state = 'dead' AND dealt_ms IS NULL AND turn_id < :before{channels}{code} ORDER BY turn_id DESC LIMIT :limit)"""
+_UNKNOWN = """SELECT * FROM (SELECT DISTINCT c.turn_id FROM outbox_chunks c INDEXED BY outbox_unknown
+  JOIN inbox_events e ON e.id = c.turn_id
   WHERE c.state = 'unknown' AND c.dealt_ms IS NULL AND c.turn_id < :before AND e.state IN ('answered', 'failed')
-    AND c.part >= 0{channels}"""
-_LISTED = "SELECT turn_id FROM ({0}) ORDER BY turn_id DESC LIMIT :limit"
+    AND c.part >= 0{channels} ORDER BY c.turn_id DESC LIMIT :limit)"""
 _EVENTS = f"""SELECT {EVENT_COLUMNS}, dealt_ms, reopened, notice_of FROM inbox_events
   WHERE id = :turn AND turn_id = id OR turn_id = :turn AND turn_id <> id ORDER BY seq"""
 _CHUNKS = f"SELECT {CHUNK_COLUMNS}, dealt_ms FROM outbox_chunks WHERE turn_id = :turn ORDER BY id"
@@ -65,7 +66,6 @@ class SqliteLetters:
 def _listed(db: sqlite3.Connection, wanted: Wanted) -> tuple[Letter, ...]:
     values: dict[str, Any] = {
         "before": 2**63 - 1 if wanted.before_id is None else wanted.before_id,
-        "limit": wanted.limit,
         "code": wanted.code,
     }
     channels = ""
@@ -84,8 +84,14 @@ def _listed(db: sqlite3.Connection, wanted: Wanted) -> tuple[Letter, ...]:
     sql = " UNION ".join(part for kind, part in both.items() if wanted.kind in (None, kind))
     if not sql:
         return ()
-    turns = db.execute(_LISTED.format(sql), values).fetchall()
-    return tuple(found for (turn_id,) in turns if (found := _find(db, turn_id)) is not None)
+    found: list[Letter] = []
+    while (most := wanted.limit - len(found)) > 0:
+        turns = db.execute(f"{sql} ORDER BY turn_id DESC LIMIT :limit", values | {"limit": most}).fetchall()
+        found += [letter for (turn_id,) in turns if (letter := _find(db, turn_id)) is not None]
+        if len(turns) < most:
+            break
+        values["before"] = turns[-1][0]  # one that is just being taken up again does not end the list
+    return tuple(found)
 
 
 def _find(db: sqlite3.Connection, turn_id: int) -> Letter | None:

@@ -14,7 +14,9 @@ from gateway.inbox.dead import LetterKind
 MANY = 200
 """Letters that one act deals with at most."""
 
-Code = Annotated[str, msgspec.Meta(pattern=r"^[a-z_]{1,40}$", description="How it ended: gave_up, undeliverable, …")]
+Code = Annotated[
+    str, msgspec.Meta(pattern=r"^[a-z_]{1,40}$", description="As it is listed: gave_up, undeliverable, unknown_send, …")
+]
 Words = Annotated[str, msgspec.Meta(min_length=1, max_length=32_000)]
 Seen = Annotated[int, msgspec.Meta(ge=0, description="`seen` of the letter as it was decided on; else as it is now.")]
 How = Literal["fitting", "send", "answer"]

@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from aiohttp import web
+from multidict import MultiMapping
 
 from gateway.admin.acts import dead_letters as acts
 from gateway.admin.console.asked import asked
@@ -32,8 +33,9 @@ async def _listed(
     status: int = 200,
     problems: tuple[FieldProblem, ...] = (),
     results: tuple[acts.OneOfMany, ...] = (),
+    others: bool = False,
 ) -> web.Response:
-    wanted = {name: value for name in _FIELDS if (value := visit.query.get(name, "").strip())}
+    wanted = _filter(visit.form if visit.form else visit.query)
     page: acts.LettersPage = await visit.perform(acts.LIST, asked(acts.LIST, **wanted, after=visit.query.get("after")))
     return visit.render(
         "letters/list.html",
@@ -41,6 +43,8 @@ async def _listed(
         problems=problems,
         letters=page.letters,
         results=results,
+        others=others,
+        wanted=wanted,
         moods=_MOODS,
         filtered=bool(wanted),
         more=f"{LETTERS}?{urlencode(wanted | {'after': page.next})}" if page.next else None,
@@ -68,19 +72,25 @@ async def _listed(
 
 
 async def many(visit: Visit) -> web.StreamResponse:
-    """Deal with those that were ticked, and tell what became of each."""
-    turns = visit.form.getall("turn", [])
-    if not turns:
-        return visit.see_other(LETTERS, told="letters.none_ticked")
-    given: dict[str, Any] = {"act": visit.form.get("act"), "turns": turns, "text": visit.form.get("text")}
+    """Deal with those that were ticked, or with all that the filter names, and tell what became of each."""
+    turns, every, wanted = visit.form.getall("turn", []), visit.form.get("all") == "on", _filter(visit.form)
+    back = f"{LETTERS}?{urlencode(wanted)}" if wanted else LETTERS
+    if not turns and not every:
+        return visit.see_other(back, told="letters.none_ticked")
+    given: dict[str, Any] = {"act": visit.form.get("act"), "text": visit.form.get("text")}
+    given |= {**wanted, "limit": acts.MANY} if every else {"turns": turns}
     try:
         request = asked(acts.MANY_AT_ONCE, **given, may_repeat=visit.form.get("may_repeat") == "on")
         dealt: acts.ManyDealt = await visit.perform(acts.MANY_AT_ONCE, request)
     except Invalid as fault:
         return await _listed(visit, status=422, problems=fault.problems)
-    if all(one.done for one in dealt.results):
-        return visit.see_other(LETTERS, told="letters.all_dealt", count=len(dealt.results))
-    return await _listed(visit, results=dealt.results)
+    if not dealt.more and all(one.done for one in dealt.results):
+        return visit.see_other(back, told="letters.all_dealt", count=len(dealt.results))
+    return await _listed(visit, results=dealt.results, others=dealt.more)
+
+
+def _filter(fields: MultiMapping[str]) -> dict[str, str]:
+    return {name: value for name in _FIELDS if (value := fields.get(name, "").strip())}
 
 
 async def show(visit: Visit) -> web.StreamResponse:

@@ -63,6 +63,15 @@ WORDS: Catalogue = {
         "en": "Nobody saw the end of this send. Sent again, the person may see it twice.",
         "zh": "这次发送的结果未知。重新发送后，对方可能会看到两次。",
     },
+    "letters.all": {
+        "en": "with all that wait, also on the pages that follow (200 at once)",
+        "zh": "对所有待处理的消息，包括后续页面（每次最多 200 条）",
+    },
+    "letters.all_filtered": {
+        "en": "with all that the filter lets through, also on the pages that follow (200 at once)",
+        "zh": "对所有符合筛选条件的消息，包括后续页面（每次最多 200 条）",
+    },
+    "letters.others": {"en": "Others wait that were not dealt with.", "zh": "还有其他消息尚未处理。"},
     "letters.may_repeat": {
         "en": "also those that may have arrived (people may see them twice)",
         "zh": "包括可能已送达的（对方可能会看到两次）",

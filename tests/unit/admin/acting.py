@@ -25,3 +25,4 @@ class Log:
 
     async def write(self, acting: Acting, *, outcome: AuditOutcome) -> None:
         self.entries.append((acting.operation.name, outcome, acting.channel, dict(acting.about)))
+        self.entries += [(acting.operation.name, "done", channel, about) for channel, about in acting.each]

@@ -224,6 +224,10 @@ async def test_the_list_goes_in_pages_within_ones_channels(desk: Desk) -> None:
     assert turns[:1] == await desk.list(channel="other")
     assert turns == await desk.list(code="gave_up")
     assert [] == await desk.list(kind="unknown")
+    maybe = await desk.replied("one")
+    await desk.settled("unknown")
+    assert [str(maybe.id)] == await desk.list(code="unknown_send"), "as it is listed"
+    assert [] == await desk.list(code="unknown_send", kind="dead")
     with pytest.raises(Refused, match="needs the right 'handle'"):
         await desk.list(by=VIEWER)
 
@@ -396,8 +400,10 @@ async def test_many_are_dealt_with_at_once_each_with_its_result(desk: Desk) -> N
     assert ([(str(mine[2].id), "discard")], True) == ([(one.turn, one.done) for one in rest.results], rest.more)
     assert ([(str(mine[1].id), "by_hand")], False) == ([(one.turn, one.done) for one in last.results], last.more)
     assert [turns[2], turns[1]] == await desk.list()
-    about = {"act": "retry", "asked": 3, "done": 1, "turns": " ".join(turns)}
-    assert ("dead-letters.many", "done", None, about) == desk.log.entries[0]
+    assert [
+        ("dead-letters.many", "done", None, {"act": "retry", "asked": 3, "done": 1}),
+        ("dead-letters.many", "done", "hook", {"turn": turns[0], "done": "answer"}),
+    ] == desk.log.entries[:2], "each that was done has its own entry, by its channel"
     with pytest.raises(Invalid, match="needs words"):
         await desk.do(acts.MANY_AT_ONCE, ManyAsked(act="answer"))
 

@@ -121,3 +121,20 @@ async def test_the_list_goes_on(desk: Desk) -> None:
         first = await pages.get("/dead-letters?kind=dead")
         assert f"kind=dead&amp;after={events[1].id}" in first
         assert str(events[0].id) in await pages.get(f"/dead-letters?kind=dead&after={events[1].id}")
+
+
+@pytest.mark.parametrize(("language", "all_told"), [("en", "on the pages that follow"), ("zh", "包括后续页面")])
+async def test_all_that_the_filter_names_are_dealt_with(desk: Desk, language: str, all_told: str) -> None:
+    """Also what is on no page yet; the filter stays, and what it does not name stays as it was."""
+    events = [await desk.gave_up() for _ in range(52)]
+    maybe = await desk.replied("one")
+    await desk.settled("unknown")
+    async with reading(acts(desk).handlers(), by=OPERATOR, language=language) as pages:
+        page = await pages.get("/dead-letters?kind=dead")
+        assert all_told in page
+        assert 'name="kind" value="dead"' in page
+        form = {"kind": "dead", "all": "on", "act": "discard", "turn": str(events[0].id)}
+        assert "/dead-letters?kind=dead" == await pages.post("/dead-letters", form)
+        assert "52" in await pages.get("/dead-letters?kind=dead")
+
+    assert [str(maybe.id)] == await desk.list()
