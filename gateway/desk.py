@@ -102,7 +102,7 @@ class Desk:
         await self._post(of, "ended", text)
 
     async def heard(self, of: Takeover, event_id: int, text: str) -> None:
-        """Tell what the person wrote, as far as the room may know."""
+        """Tell what was written by whoever spoke last, as far as the room may know."""
         language = self._language(of)
         if self._shows(of) == "words":
             shown = told("desk_heard", language, who=self.who(of), text=text)
@@ -201,9 +201,15 @@ class Desk:
         if room is None or adapter is None:
             return
         turn_id = self._ids.next()
-        await self._rows.posted(
-            Post(turn_id=turn_id, takeover_id=of.id, channel=room.channel, room=room.room, message_id=None)
+        post = Post(
+            turn_id=turn_id,
+            takeover_id=of.id,
+            channel=room.channel,
+            room=room.room,
+            message_id=None,
+            person_id=of.last_person_id,
         )
+        await self._rows.posted(post)
         target = target_of(await self._address(of, room, adapter))
         announcement = Announcement(
             turn_id=turn_id,

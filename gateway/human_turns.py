@@ -46,7 +46,9 @@ class HumanTurns:
         self._failures = Streaks()
         self._complaints = Streaks()
 
-    async def outgoing(self, turn: Running, head: Route, human: Human, room: RoomSettings) -> Outgoing:
+    async def outgoing(
+        self, turn: Running, head: Route, human: Human, room: RoomSettings, *, person_id: int | None
+    ) -> Outgoing:
         """Store what a human said, or left for the agent, and return what the person is to see. Raises `MemoryFault`."""
         text = message_of(head).text if human.act == "said" else human.summary
         if text and human.act != "begun":
@@ -56,6 +58,7 @@ class HumanTurns:
                 event_id=turn.turn_id,
                 text=text,
                 name=human.name,
+                person_id=person_id,  # what was said to them is theirs: it is exported and erased with them
                 for_agent=human.act == "ended",
             )
             await self._talk.append(

@@ -114,8 +114,10 @@ class Humans:
 
     async def heard(self, of: Takeover, route: Route, event: Event, text: str, *, person_id: int | None) -> None:
         """Note what a person said in it, and let the staff's room know. Repeating it does no harm."""
-        await self._rows.heard(of.id, last=encode(wordless(route)), turn_id=event.turn_id, person_id=person_id)
-        await self._desk.heard(of, event.id, text)
+        last = encode(wordless(route))
+        await self._rows.heard(of.id, last=last, turn_id=event.turn_id, person_id=person_id)
+        # The row was read before this: in a group somebody else has spoken last then, and the room would be told their name.
+        await self._desk.heard(msgspec.structs.replace(of, last=last, last_person_id=person_id), event.id, text)
 
     async def ask(
         self, route: Route, wish: Wish, *, turn_id: int, person_id: int | None, said: str | None = None

@@ -39,7 +39,7 @@ from gateway.presence import Presence
 from gateway.probing import pong
 from gateway.replies import Commands
 from gateway.rooms import target_of
-from gateway.routing import UNREADABLE, Route, decode, place_of
+from gateway.routing import UNREADABLE, Human, Route, decode, place_of
 from gateway.showing import Showing, Shown
 from gateway.talk import Talk
 from gateway.traces import OFF, Traces
@@ -212,9 +212,7 @@ class Responder:
         if head.event.channel not in self._live.configuration.settings.channels:
             return failure("channel_removed", notice("channel_removed", head.language), state="dead")
         if head.human is not None:
-            return await self._by_human(
-                turn, head, room, partial(self._human_turns.outgoing, turn, head, head.human, room)
-            )
+            return await self._by_human(turn, head, room, partial(self._said, turn, head, head.human, room))
         if (words := by_hand(turn.events[0])) is not None:
             return await self._by_human(turn, head, room, partial(self._by_hand.answer, turn, routes, room, words))
         if head.refused:
@@ -248,8 +246,14 @@ class Responder:
         except ScopeMoved:
             await self._moved(turn, head, room)
         except (PersonErased, UnknownScope):
+            self._people.forget()
             self._memory.names.forget()
         return None
+
+    async def _said(self, turn: Running, head: Route, human: Human, room: RoomSettings) -> Outgoing:
+        kind = self._live.configuration.settings.channels[head.event.channel].kind
+        person = await self._people.person(head.event.sender, kind=kind)
+        return await self._human_turns.outgoing(turn, head, human, room, person_id=person)
 
     async def _probed(self, head: Route) -> Outgoing:
         kind = self._live.configuration.settings.channels[head.event.channel].kind

@@ -13,6 +13,7 @@ import msgspec
 
 from adapters.base import TERMINAL, InboundEvent, MessageEvent, StreamEvent, TurnView
 from adapters.errors import Conflict, Overloaded, UnknownTurn
+from gateway.admin.takeovers import Takeover
 from memory.errors import ModelFailed
 
 
@@ -204,8 +205,11 @@ class FakeEmbedder:
 class NoTakeovers:
     """What an eraser finds where no human ever took a conversation over."""
 
-    async def of_person(self, person_id: int, accounts: Collection[tuple[str, str]]) -> list[int]:
+    async def about(self, persons: Collection[int], accounts: Collection[tuple[str, str]]) -> list[Takeover]:
         return []
 
-    async def erase(self, person_id: int, accounts: Collection[tuple[str, str]], *, now_ms: int) -> int:
+    async def of_person(self, persons: Collection[int], accounts: Collection[tuple[str, str]]) -> list[int]:
+        return []
+
+    async def erase(self, persons: Collection[int], accounts: Collection[tuple[str, str]], *, now_ms: int) -> int:
         return 0

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,6 +20,7 @@ import msgspec
 
 from adapters.base import EditEvent, MessageEvent
 from config.loader import Configuration
+from gateway.admin.takeovers import Takeover
 from gateway.errors import StoreBusy
 from gateway.inbox.base import Event, Inbox, Outcome
 from gateway.inbox.erasable import Erasable, Page
@@ -57,11 +58,16 @@ class Queues(Inbox, Erasable, Protocol):
 class Takeovers(Protocol):
     """What is kept of a person's talk with humans (`gateway/admin/takeovers.py`); accounts are (channel, user), encoded."""
 
-    async def of_person(self, person_id: int, accounts: Collection[tuple[str, str]]) -> list[int]:
-        """Return the turns of what was posted about it in the staff's room, and of what staff said there."""
+    async def about(self, persons: Collection[int], accounts: Collection[tuple[str, str]]) -> list[Takeover]:
+        """Return those that are about the person, oldest first."""
         ...
 
-    async def erase(self, person_id: int, accounts: Collection[tuple[str, str]], *, now_ms: int) -> int:
+    async def of_person(self, persons: Collection[int], accounts: Collection[tuple[str, str]]) -> list[int]:
+        """Return the turns of what was posted about it in the staff's room, and of what staff said there. `persons` are all that
+        the person is, by their numbers."""
+        ...
+
+    async def erase(self, persons: Collection[int], accounts: Collection[tuple[str, str]], *, now_ms: int) -> int:
         """End and empty it; return how many rows."""
         ...
 
@@ -143,6 +149,20 @@ class Eraser:
         counts = await self._persons.counts(person.id) | {"inbox_events": len(found.events)}
         return Receipt(person=str(person.id), erased=counts)
 
+    async def kept(self, person: Person) -> AsyncGenerator[Event, None]:
+        """Give what the queues hold that the person said, or a human said to them; of most of it memory has its own. Raises as
+        `erase`."""
+        found = _Found({*person.identities}, {*await self._persons.accounts(person.id)})
+        for channel, speakers in self._speakers(found).items():
+            async for event in self._spoken(channel, speakers):
+                if _note(found, event):
+                    yield event
+
+    async def takeovers(self, person: Person) -> list[Takeover]:
+        """Return what is kept of the person's talk with humans beside what was said. Raises as `erase`."""
+        accounts = {(account.channel, account.user) for account in await self._persons.accounts(person.id)}
+        return await self._takeovers.about(await self._persons.family(person.id), accounts)
+
     async def run(self, *, look_s: float) -> None:
         """Go on with erasures that broke off, here or elsewhere, for as long as the gateway runs; look every `look_s`."""
         while True:
@@ -191,8 +211,8 @@ class Eraser:
     async def _trace(self, found: _Found, *, until_ms: int | None) -> list[Event]:
         """Find what the queues hold of the person, accepted until then; return the events that were not known yet."""
         fresh: list[Event] = []
-        for channel, speaker in self._speakers(found):
-            async for event in self._spoken(channel, speaker):
+        for channel, speakers in self._speakers(found).items():
+            async for event in self._spoken(channel, speakers):
                 late = until_ms is not None and event.accepted_ms > until_ms
                 if event.id not in found.events and not late and _note(found, event):
                     fresh.append(event)
@@ -201,19 +221,21 @@ class Eraser:
                 found.posted.add(Posted(*found.talk[turn_id], message_id))
         return fresh
 
-    def _speakers(self, found: _Found) -> list[tuple[str, str]]:
-        """Return (channel, speaker) under which the person's events may stand; whose they are, they tell themselves."""
-        speakers = {(decode_part(account.channel), decode_part(account.user)) for account in found.accounts}
+    def _speakers(self, found: _Found) -> dict[str, set[str]]:
+        """Return the speakers under which the person's events may stand, by channel; whose they are, they tell themselves."""
+        speakers = defaultdict[str, set[str]](set)
+        for account in found.accounts:
+            speakers[decode_part(account.channel)].add(decode_part(account.user))
         for name, channel in self._configuration().settings.channels.items():
             for identity in found.identities:
                 if identity.kind == channel.kind:
-                    speakers |= {(name, identity.account), (name, f"{identity.tenant}.{identity.account}")}
-        return sorted(speakers)
+                    speakers[name] |= {identity.account, f"{identity.tenant}.{identity.account}"}
+        return speakers
 
-    async def _spoken(self, channel: str, speaker: str) -> AsyncIterator[Event]:
+    async def _spoken(self, channel: str, speakers: Collection[str]) -> AsyncIterator[Event]:
         page = Page(next_id=0)
         while page.next_id is not None:
-            page = await self._queues.spoken(channel, speaker, after_id=page.next_id, limit=PAGE)
+            page = await self._queues.spoken(channel, speakers, after_id=page.next_id, limit=PAGE)
             for event in page.events:
                 yield event
 
@@ -238,7 +260,8 @@ class Eraser:
     async def _unsay(self, person_id: int, found: _Found, counts: Counter[str]) -> None:
         """Empty what staff were told of the person, then the take-overs by which that is found."""
         accounts = {(account.channel, account.user) for account in found.accounts}
-        turns, seen = await self._takeovers.of_person(person_id, accounts), 0
+        persons = await self._persons.family(person_id)
+        turns, seen = await self._takeovers.of_person(persons, accounts), 0
         said = await self._queues.erase(turns, ERASED, now_ms=self._clock())  # by staff
         counts.update(said.counts)
         async with self._patience():
@@ -247,7 +270,7 @@ class Eraser:
                 counts["outbox_chunks"] += emptied
                 if turns:
                     seen = await self._queues.changed(seen)
-        counts["takeovers"] += await self._takeovers.erase(person_id, accounts, now_ms=self._clock())
+        counts["takeovers"] += await self._takeovers.erase(persons, accounts, now_ms=self._clock())
 
     @asynccontextmanager
     async def _patience(self) -> AsyncIterator[None]:

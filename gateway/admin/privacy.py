@@ -3,8 +3,10 @@ needs the right for the whole gateway."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 
+from adapters.base import MessageEvent
 from gateway.admin.acts.people import (
     ERASE,
     EXPORT,
@@ -23,8 +25,10 @@ from gateway.admin.acts.people import (
 from gateway.admin.operations import Acting, Handlers, Missing, Stream
 from gateway.admin.people import Eraser
 from gateway.admin.persons_known import PersonsKnown, nobody, request_told
-from memory.exporting import export
-from memory.people import Persons, Request
+from gateway.admin.seen import route_of
+from memory.exporting import export, time_told
+from memory.key import decode_part
+from memory.people import Person, Persons, Request
 
 
 class PrivacyActs:
@@ -49,7 +53,39 @@ class PrivacyActs:
     async def export(self, acting: Acting, asked: PersonAsked) -> Stream:
         person = await self._known.find(asked.person)
         acting.note(person=str(person.id))
-        return Stream(export(self._persons, person), media="application/json", filename=f"person-{person.id}.json")
+        besides = (("queue", self._queued(person)), ("takeovers", self._takeovers(person)))
+        pieces = export(self._persons, person, besides=besides)
+        return Stream(pieces, media="application/json", filename=f"person-{person.id}.json")
+
+    async def _queued(self, person: Person) -> AsyncGenerator[dict[str, str | bool | None], None]:
+        async with aclosing(self._eraser.kept(person)) as events:
+            async for event in events:
+                if (route := route_of(event)) is not None and isinstance(said := route.event, MessageEvent):
+                    yield {
+                        "id": str(event.id),
+                        "said_at": time_told(event.accepted_ms),
+                        "state": event.state,
+                        "channel": said.channel,
+                        "room": said.room,
+                        "thread": said.thread,
+                        "account": said.sender.account,
+                        "name": said.sender.name,
+                        "text": said.text,
+                        "by_staff": route.human is not None,
+                    }
+
+    async def _takeovers(self, person: Person) -> AsyncGenerator[dict[str, str | None], None]:
+        for row in await self._eraser.takeovers(person):
+            yield {
+                "id": str(row.id),
+                "channel": decode_part(row.channel),
+                "began_at": time_told(row.created_ms),
+                "asked_by": row.asked_by,
+                "why": row.note,
+                "state": row.state,
+                "how": row.how,
+                "summary": row.summary,
+            }
 
     async def erase(self, acting: Acting, asked: EraseAsked) -> EraseTold:
         acting.note(person=asked.person, confirmed=int(asked.confirm))

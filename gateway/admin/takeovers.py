@@ -68,20 +68,22 @@ class Takeover(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
 
 class Post(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """A message about a take-over in the staff's room; `message_id` None: not known yet."""
+    """A message about a take-over in the staff's room; `message_id` None: not known yet. `person_id`: who had spoken last, whom
+    it names and whose words it may tell; in a group that may be another than whom the take-over is about."""
 
     turn_id: int
     takeover_id: int
     channel: str
     room: str
     message_id: str | None
+    person_id: int | None = None
 
 
 _QUOTED = {"user": '"user"', "last": '"last"'}
 _COLUMNS = ", ".join(_QUOTED.get(field, field) for field in Takeover.__struct_fields__)
 _VALUES = ", ".join(f":{field}" for field in Takeover.__struct_fields__)
 _SELECT = f"SELECT {_COLUMNS} FROM takeovers"
-_POSTS = "SELECT turn_id, takeover_id, channel, room, message_id FROM takeover_posts"
+_POSTS = "SELECT turn_id, takeover_id, channel, room, message_id, person_id FROM takeover_posts"
 _HERE = "(conversation = :room OR substr(conversation, 1, length(:room) + 1) = :room || '/')"
 _MOVED = ":now_room || substr(conversation, length(:room) + 1)"
 
@@ -217,8 +219,8 @@ class TakeoverRows:
     async def posted(self, post: Post) -> None:
         """Note a message to the staff's room. Repeating it changes nothing."""
         await self._run(
-            """INSERT INTO takeover_posts (turn_id, takeover_id, channel, room, message_id)
-            VALUES (:turn_id, :takeover_id, :channel, :room, :message_id)
+            """INSERT INTO takeover_posts (turn_id, takeover_id, channel, room, message_id, person_id)
+            VALUES (:turn_id, :takeover_id, :channel, :room, :message_id, :person_id)
             ON CONFLICT (turn_id) DO UPDATE SET message_id = excluded.message_id WHERE excluded.message_id IS NOT NULL""",
             **msgspec.structs.asdict(post),
         )
@@ -289,19 +291,32 @@ class TakeoverRows:
         if moved:
             await self._database.tell(TOPIC)
 
-    async def of_person(self, person_id: int, accounts: Collection[tuple[str, str]]) -> list[int]:
-        """Return the turns of what was posted about a person's take-overs: by the person, or by (channel, account), encoded."""
+    async def about(self, persons: Collection[int], accounts: Collection[tuple[str, str]]) -> list[Takeover]:
+        """Return a person's take-overs, oldest first: by all that the person is, and by (channel, account), encoded. None of a
+        group that they have only spoken in."""
+        async with self._database.reading() as db:
+            ids = await _ids_of(db, persons, accounts)
+            rows = [row for id_ in ids for row in await db.rows(f"{_SELECT} WHERE id = :id", id=id_)]
+        return [row for row in map(_read, rows) if row.chat_type == "private" or row.person_id in persons]
+
+    async def of_person(self, persons: Collection[int], accounts: Collection[tuple[str, str]]) -> list[int]:
+        """Return the turns of what was posted about a person's take-overs, and of their words in others': by all that the person
+        is, and by (channel, account), encoded."""
         async with self._database.reading() as db:
             turns: list[Row] = []
-            for id_ in await _ids_of(db, person_id, accounts):
+            for id_ in await _ids_of(db, persons, accounts):
                 turns += await db.rows("SELECT turn_id FROM takeover_posts WHERE takeover_id = :id", id=id_)
-        return sorted(int(row[0]) for row in turns)
+            for person_id in persons:
+                turns += await db.rows("SELECT turn_id FROM takeover_posts WHERE person_id = :person", person=person_id)
+        return sorted({int(row[0]) for row in turns})
 
-    async def erase(self, person_id: int, accounts: Collection[tuple[str, str]], *, now_ms: int) -> int:
+    async def erase(self, persons: Collection[int], accounts: Collection[tuple[str, str]], *, now_ms: int) -> int:
         """End what a person has, and take their ids and words out of all of it; return how many rows."""
         erased = 0
         async with self._database.writing() as db:
-            for id_ in await _ids_of(db, person_id, accounts):
+            for person_id in persons:
+                await db.run("DELETE FROM takeover_posts WHERE person_id = :person", person=person_id)
+            for id_ in await _ids_of(db, persons, accounts):
                 await db.run("DELETE FROM takeover_posts WHERE takeover_id = :id", id=id_)
                 erased += await db.run(
                     """UPDATE takeovers SET conversation = '', "user" = '', note = NULL, summary = NULL, person_id = NULL,
@@ -330,9 +345,11 @@ class TakeoverRows:
             return [_read(row) for row in await db.rows(sql, **values)]
 
 
-async def _ids_of(db: Transaction, person_id: int, accounts: Collection[tuple[str, str]]) -> list[int]:
-    sql = "SELECT id FROM takeovers WHERE person_id = :id UNION SELECT id FROM takeovers WHERE last_person_id = :id"
-    found = {int(row[0]) for row in await db.rows(sql, id=person_id)}
+async def _ids_of(db: Transaction, persons: Collection[int], accounts: Collection[tuple[str, str]]) -> list[int]:
+    found: set[int] = set()
+    for person_id in persons:
+        sql = "SELECT id FROM takeovers WHERE person_id = :id UNION SELECT id FROM takeovers WHERE last_person_id = :id"
+        found |= {int(row[0]) for row in await db.rows(sql, id=person_id)}
     for channel, user in accounts:
         sql = """SELECT id FROM takeovers WHERE channel = :channel AND "user" = :user"""
         found |= {int(row[0]) for row in await db.rows(sql, channel=channel, user=user)}

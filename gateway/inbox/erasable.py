@@ -7,7 +7,7 @@ was erased.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 import msgspec
@@ -37,7 +37,7 @@ Mend = Callable[[bytes], bytes | None]
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
-    """Some of a walk through all events: those that were asked for, and where to go on; None: this was the end."""
+    """Some of a walk through a channel's events: those that were asked for, and where to go on; None: this was the end."""
 
     events: tuple[Event, ...] = ()
     mended: int = 0
@@ -56,8 +56,8 @@ class Emptied(msgspec.Struct, frozen=True, kw_only=True):
 class Erasable(Protocol):
     """Queues from which a person can be erased. Errors as in `gateway/inbox/base.py`."""
 
-    async def spoken(self, channel: str, speaker: str, *, after_id: int, limit: int) -> Page:
-        """Return the speaker's events among the next `limit` of all behind `after_id`, oldest first."""
+    async def spoken(self, channel: str, speakers: Collection[str], *, after_id: int, limit: int) -> Page:
+        """Return the speakers' events among the channel's next `limit` behind `after_id`, oldest first."""
         ...
 
     async def posted(self, turn_ids: Sequence[int]) -> list[tuple[int, str]]:
@@ -75,5 +75,5 @@ class Erasable(Protocol):
         ...
 
     async def mend(self, channel: str, mend: Mend, *, after_id: int, limit: int) -> Page:
-        """Mend the bodies with a quote of the channel's events among the next `limit` of all behind `after_id`."""
+        """Mend the bodies with a quote of the channel's events among its next `limit` behind `after_id`."""
         ...

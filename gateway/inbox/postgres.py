@@ -7,7 +7,7 @@ one kind that wait together go in one statement (`engines.md` A.1, A.8).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from types import TracebackType
 
@@ -249,9 +249,9 @@ class PostgresInbox:
 
     # --- a person's end
 
-    async def spoken(self, channel: str, speaker: str, *, after_id: int, limit: int) -> Page:
+    async def spoken(self, channel: str, speakers: Collection[str], *, after_id: int, limit: int) -> Page:
         async with self._connection() as db:
-            return await erasing.spoken(db, channel, speaker, after_id=after_id, limit=limit)
+            return await erasing.spoken(db, channel, speakers, after_id=after_id, limit=limit)
 
     async def posted(self, turn_ids: Sequence[int]) -> list[tuple[int, str]]:
         async with self._connection() as db:

@@ -3,7 +3,7 @@ name."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import msgspec
@@ -12,13 +12,14 @@ from gateway.inbox.base import Outcome
 from gateway.inbox.erasable import Emptied, Mend, Page
 from gateway.inbox.postgres_events import Connection
 from gateway.inbox.postgres_moves import due_again, locked
-from gateway.inbox.rows import EVENT_COLUMNS, FINAL, LIVE, WAITING, event_of, outcome_text
+from gateway.inbox.rows import EVENT_COLUMNS, FINAL, LIVE, WAITING, event_of, outcome_text, without_reason
 
-_UPTO = "SELECT max(id), count(*) FROM (SELECT id FROM inbox_events WHERE id > %s ORDER BY id LIMIT %s) AS page"
+_UPTO = """SELECT max(id), count(*) FROM (
+  SELECT id FROM inbox_events WHERE channel = %s AND id > %s ORDER BY id LIMIT %s) AS page"""
 _SPOKEN = f"""SELECT {EVENT_COLUMNS} FROM inbox_events
-  WHERE id > %s AND id <= %s AND channel = %s AND speaker = %b ORDER BY id"""
+  WHERE channel = %s AND id > %s AND id <= %s AND speaker = ANY(%s::bytea[]) ORDER BY id"""
 _QUOTING = """SELECT id, body FROM inbox_events
-  WHERE id > %s AND id <= %s AND channel = %s AND position(%b::bytea in body) > 0 ORDER BY id FOR UPDATE"""
+  WHERE channel = %s AND id > %s AND id <= %s AND position(%b::bytea in body) > 0 ORDER BY id FOR UPDATE"""
 _FOUND = (
     "SELECT id, turn_id, lane, kind, state FROM inbox_events WHERE id = ANY(%s::bigint[]) AND speaker <> '' ORDER BY id"
 )
@@ -32,6 +33,8 @@ _GIVE_UP = """UPDATE outbox_chunks c SET state = 'dead', settled_ms = %s WHERE t
 _SENDING = f"SELECT 1 FROM outbox_chunks WHERE turn_id = %s AND {LIVE} LIMIT 1"
 _END_REPLIED = "UPDATE inbox_events SET state = %s, outcome = %s WHERE id = %s AND state = 'replied'"
 _SAY_WHY = "UPDATE inbox_events SET outcome = %s WHERE id = %s AND state IN ('ignored', 'observed')"
+_REASON = "SELECT outcome FROM inbox_events WHERE id = %s AND state IN ('dead', 'failed') AND outcome IS NOT NULL"
+_NO_REASON = "UPDATE inbox_events SET outcome = %s WHERE id = %s"
 _EMPTY = f"""UPDATE inbox_events SET body = '', speaker = '', lane = '', subject = NULL, fingerprint = NULL, shown = NULL,
   notice_of = NULL, dealt_ms = coalesce(dealt_ms, %s) WHERE id = %s AND {FINAL}"""
 _EMPTY_REPLY = "UPDATE outbox_replies SET text = '' WHERE turn_id = %s AND text <> ''"
@@ -42,10 +45,11 @@ _EMPTY_CHUNKS = """UPDATE outbox_chunks SET text = '', address = '', queue = '',
 Found = tuple[Any, ...]  # id, turn, lane, kind, state
 
 
-async def spoken(db: Connection, channel: str, speaker: str, *, after_id: int, limit: int) -> Page:
+async def spoken(db: Connection, channel: str, speakers: Collection[str], *, after_id: int, limit: int) -> Page:
     """Do what `Erasable.spoken` promises."""
-    upto, count = await _upto(db, after_id, limit)
-    cursor = await db.execute(_SPOKEN, (after_id, upto, channel, speaker.encode("utf-8", "surrogatepass")))
+    upto, count = await _upto(db, channel, after_id, limit)
+    names = [speaker.encode("utf-8", "surrogatepass") for speaker in speakers]
+    cursor = await db.execute(_SPOKEN, (channel, after_id, upto, names))
     events = tuple(event_of(row) for row in await cursor.fetchall())
     return Page(events=events, next_id=upto if count == limit else None)
 
@@ -100,6 +104,9 @@ async def _erase(db: Connection, found: Sequence[Found], end: tuple[str, str | N
             await db.execute(_END_REPLIED, (*end, event_id))
             ended.append(event_id)
         await db.execute(_SAY_WHY, (end[1], event_id))
+        for (given,) in await (await db.execute(_REASON, (event_id,))).fetchall():
+            if (kept := without_reason(given)) is not None:
+                await db.execute(_NO_REASON, (kept, event_id))
         for kind, statement, of in (
             ("inbox_events", _EMPTY, (now_ms, event_id)),
             ("outbox_replies", _EMPTY_REPLY, (turn_id,)),
@@ -129,8 +136,8 @@ async def mend(db: Connection, channel: str, mend_: Mend, *, after_id: int, limi
     """Do what `Erasable.mend` promises."""
     mended = 0
     async with db.transaction():
-        upto, count = await _upto(db, after_id, limit)
-        cursor = await db.execute(_QUOTING, (after_id, upto, channel, b'"quote":{'))
+        upto, count = await _upto(db, channel, after_id, limit)
+        cursor = await db.execute(_QUOTING, (channel, after_id, upto, b'"quote":{'))
         for event_id, body in await cursor.fetchall():
             new = mend_(body)
             if new is not None:
@@ -139,8 +146,8 @@ async def mend(db: Connection, channel: str, mend_: Mend, *, after_id: int, limi
     return Page(mended=mended, next_id=upto if count == limit else None)
 
 
-async def _upto(db: Connection, after_id: int, limit: int) -> tuple[int | None, int]:
-    row = await (await db.execute(_UPTO, (after_id, limit))).fetchone()
+async def _upto(db: Connection, channel: str, after_id: int, limit: int) -> tuple[int | None, int]:
+    row = await (await db.execute(_UPTO, (channel, after_id, limit))).fetchone()
     return row if row is not None else (None, 0)
 
 

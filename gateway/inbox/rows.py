@@ -191,6 +191,12 @@ def outcome_text(outcome: Outcome | None) -> str | None:
     return msgspec.json.encode(fields).decode()
 
 
+def without_reason(outcome: str) -> str | None:
+    """Return a kept outcome without the words of whoever refused, which may name the person; None: it has none."""
+    found = _outcome.decode(outcome)
+    return None if found.reason is None else outcome_text(msgspec.structs.replace(found, reason=None))
+
+
 def undeliverable(error: str) -> Outcome:
     """Return how a turn ends whose reply could not be delivered; `error` is the adapter's word."""
     return Outcome(state="dead", code="undeliverable", reason=error)

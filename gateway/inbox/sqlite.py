@@ -10,7 +10,7 @@ import asyncio
 import itertools
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
@@ -240,8 +240,8 @@ class SqliteInbox:
     async def dead(self, chunk: Chunk, *, error: str, now_ms: int) -> None:
         await self._settle(Settlement(chunk=chunk, state="dead", error=error, now_ms=now_ms))
 
-    async def spoken(self, channel: str, speaker: str, *, after_id: int, limit: int) -> Page:
-        return self._file.read(lambda db: erasing.spoken(db, channel, speaker, after_id=after_id, limit=limit))
+    async def spoken(self, channel: str, speakers: Collection[str], *, after_id: int, limit: int) -> Page:
+        return self._file.read(lambda db: erasing.spoken(db, channel, speakers, after_id=after_id, limit=limit))
 
     async def posted(self, turn_ids: Sequence[int]) -> list[tuple[int, str]]:
         return self._file.read(lambda db: erasing.posted(db, turn_ids))

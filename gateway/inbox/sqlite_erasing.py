@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from gateway.inbox.base import Outcome
 from gateway.inbox.erasable import Emptied, Mend, Page
-from gateway.inbox.rows import EVENT_COLUMNS, FINAL, LIVE, WAITING, event_of, outcome_text
+from gateway.inbox.rows import EVENT_COLUMNS, FINAL, LIVE, WAITING, event_of, outcome_text, without_reason
 from gateway.inbox.sqlite_moves import due_again
 
-_UPTO = "SELECT max(id), count(*) FROM (SELECT id FROM inbox_events WHERE id > ? ORDER BY id LIMIT ?)"
+_UPTO = """SELECT max(id), count(*) FROM (SELECT id FROM inbox_events
+  WHERE channel = ? AND id > ? ORDER BY id LIMIT ?)"""
 _SPOKEN = f"""SELECT {EVENT_COLUMNS} FROM inbox_events
-  WHERE id > ? AND id <= ? AND channel = ? AND speaker = ? ORDER BY id"""
+  WHERE channel = ? AND id > ? AND id <= ? AND speaker IN ({{}}) ORDER BY id"""
 _QUOTING = """SELECT id, body FROM inbox_events
-  WHERE id > ? AND id <= ? AND channel = ? AND instr(body, CAST('"quote":{' AS BLOB))"""
+  WHERE channel = ? AND id > ? AND id <= ? AND instr(body, CAST('"quote":{' AS BLOB))"""
 _FOUND = "SELECT id, turn_id, lane, kind, state FROM inbox_events WHERE id = ? AND length(speaker)"
 _END = f"UPDATE inbox_events SET state = ?, outcome = ? WHERE id = ? AND {WAITING}"
 _NO_REPLY = "INSERT INTO outbox_replies (turn_id, text) VALUES (?, '') ON CONFLICT DO NOTHING"
@@ -26,6 +27,8 @@ _GIVE_UP = """UPDATE outbox_chunks SET state = 'dead', settled_ms = ?
 _SENDING = f"SELECT 1 FROM outbox_chunks WHERE turn_id = ? AND {LIVE} LIMIT 1"
 _END_REPLIED = "UPDATE inbox_events SET state = ?, outcome = ? WHERE id = ? AND state = 'replied'"
 _SAY_WHY = "UPDATE inbox_events SET outcome = ? WHERE id = ? AND state IN ('ignored', 'observed')"
+_REASON = "SELECT outcome FROM inbox_events WHERE id = ? AND state IN ('dead', 'failed') AND outcome IS NOT NULL"
+_NO_REASON = "UPDATE inbox_events SET outcome = ? WHERE id = ?"
 _EMPTY = f"""UPDATE inbox_events SET body = x'', speaker = x'', lane = '', subject = NULL, fingerprint = NULL, shown = NULL,
   notice_of = NULL, dealt_ms = coalesce(dealt_ms, ?) WHERE id = ? AND {FINAL}"""
 _EMPTY_REPLY = "UPDATE outbox_replies SET text = '' WHERE turn_id = ? AND text <> ''"
@@ -33,12 +36,12 @@ _EMPTY_CHUNKS = """UPDATE outbox_chunks SET text = '', address = x'', queue = ''
   dealt_ms = coalesce(dealt_ms, ?) WHERE turn_id = ? AND queue <> ''"""
 
 
-def spoken(db: sqlite3.Connection, channel: str, speaker: str, *, after_id: int, limit: int) -> Page:
+def spoken(db: sqlite3.Connection, channel: str, speakers: Collection[str], *, after_id: int, limit: int) -> Page:
     """Do what `Erasable.spoken` promises."""
-    upto, count = db.execute(_UPTO, (after_id, limit)).fetchone()
-    of = (after_id, upto, channel, speaker.encode("utf-8", "surrogatepass"))
-    events = tuple(event_of(row) for row in db.execute(_SPOKEN, of).fetchall())
-    return Page(events=events, next_id=upto if count == limit else None)
+    upto, count = db.execute(_UPTO, (channel, after_id, limit)).fetchone()
+    names = [speaker.encode("utf-8", "surrogatepass") for speaker in speakers]
+    found = db.execute(_SPOKEN.format(", ".join("?" * len(names))), (channel, after_id, upto, *names)).fetchall()
+    return Page(events=tuple(map(event_of, found)), next_id=upto if count == limit else None)
 
 
 def posted(db: sqlite3.Connection, turn_ids: Sequence[int]) -> list[tuple[int, str]]:
@@ -77,6 +80,9 @@ def erase(
             db.execute(_END_REPLIED, (*end, event_id))
             ended.append(event_id)
         db.execute(_SAY_WHY, (end[1], event_id))
+        for (given,) in db.execute(_REASON, (event_id,)).fetchall():
+            if (kept := without_reason(given)) is not None:
+                db.execute(_NO_REASON, (kept, event_id))
         counts["inbox_events"] += db.execute(_EMPTY, (now_ms, event_id)).rowcount
         counts["outbox_replies"] += db.execute(_EMPTY_REPLY, (turn_id,)).rowcount
         counts["outbox_chunks"] += db.execute(_EMPTY_CHUNKS, (now_ms, turn_id)).rowcount
@@ -98,9 +104,9 @@ def unsay(db: sqlite3.Connection, turn_ids: Sequence[int], *, now_ms: int) -> tu
 
 def mend(db: sqlite3.Connection, channel: str, mend_: Mend, *, after_id: int, limit: int) -> Page:
     """Do what `Erasable.mend` promises."""
-    upto, count = db.execute(_UPTO, (after_id, limit)).fetchone()
+    upto, count = db.execute(_UPTO, (channel, after_id, limit)).fetchone()
     mended = 0
-    for event_id, body in db.execute(_QUOTING, (after_id, upto, channel)).fetchall():
+    for event_id, body in db.execute(_QUOTING, (channel, after_id, upto)).fetchall():
         new = mend_(body)
         if new is not None:
             db.execute("UPDATE inbox_events SET body = ? WHERE id = ?", (new, event_id))

@@ -105,6 +105,22 @@ class LetterContract:
         assert None is await queues.letters.find(fine.id)
         assert None is await queues.letters.find(1)
 
+    async def test_one_that_is_under_way_does_not_end_the_list(self, queues: Post) -> None:
+        """A page is as long as was asked for, as long as there are letters."""
+        first, *_ = await gave_up(queues)
+        ids = [(await accept(queues, "other")).id for _ in range(2)]
+        claim = await claim_one(queues)
+        await queues.start(ids, turn_id=ids[0], lane="other", fence=claim.fence)
+        await queues.finish(ids[:1], GAVE_UP, lane="other", fence=claim.fence)
+
+        for kind in (None, "dead"):
+            assert [(first.id, "dead")] == told(await queues.letters.listed(Wanted(kind=kind, limit=1)))
+        assert [] == told(await queues.letters.listed(Wanted(before_id=first.id, limit=1)))
+        await queues.finish(ids[1:], GAVE_UP, lane="other", fence=claim.fence)
+        assert [(ids[0], "dead")] == told(await queues.letters.listed(Wanted(limit=1))), (
+            "a turn once, with all its events"
+        )
+
     async def test_a_letter_tells_what_arrived(self, queues: Post) -> None:
         """Each chunk with its state and the platform's word, and of what failure a notice was."""
         event = await replied(queues, "你好", "世界", "!", failed=Outcome(state="failed", code="agent_timeout"))
@@ -305,7 +321,7 @@ class LetterContract:
         """Nothing of theirs can be sent or answered; a letter that waits again goes too (B46)."""
         gone = Outcome(state="ignored", rule="person_erased")
         dead, *_ = await gave_up(queues)
-        lost = await refused(queues)
+        lost = await refused(queues, failed=GAVE_UP)
         again = (await gave_up(queues))[0]
         assert await queues.letters.reopen(again.id, seen=0, answer=WORDS, now_ms=NOW_MS)
 
@@ -315,6 +331,7 @@ class LetterContract:
         assert [] == told(await queues.letters.listed(Wanted()))
         assert 0 == (await queues.stats()).dead
         assert gone == (await state(queues, again))[1]
+        assert ("dead", Outcome(state="dead", code="undeliverable")) == await state(queues, lost), "not who refused it"
         for event in (dead, lost, again):
             assert not await queues.letters.reopen(event.id, seen=0, answer=None, now_ms=NOW_MS)
 

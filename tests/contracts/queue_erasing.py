@@ -134,17 +134,19 @@ class EraseContract:
     async def test_a_speakers_events_are_found_in_pages(self, queues: Whole) -> None:
         """Theirs in that channel, and nobody else's; a look-alike's neither."""
         mine = [await said(queues, channel="acme", speaker="中文用户") for _ in range(3)]
+        mine.append(await said(queues, channel="acme", speaker="T1.中文用户"))
         await said(queues, channel="other", speaker="中文用户")
         await said(queues, channel="acme", speaker="中文用户 ")
 
         found: list[Event] = []
         page = Page(next_id=0)
         while page.next_id is not None:
-            page = await queues.spoken("acme", "中文用户", after_id=page.next_id, limit=2)
+            page = await queues.spoken("acme", {"中文用户", "T1.中文用户"}, after_id=page.next_id, limit=2)
             found += page.events
 
         assert [event.id for event in mine] == [event.id for event in found]
-        assert Page(next_id=None) == await queues.spoken("acme", "nobody", after_id=0, limit=99)
+        assert Page(next_id=None) == await queues.spoken("acme", ["nobody"], after_id=0, limit=99)
+        assert Page(next_id=None) == await queues.spoken("acme", [], after_id=0, limit=99)
 
     async def test_bodies_with_a_quote_can_be_mended(self, queues: Whole) -> None:
         quoting = await accept(queues, channel="acme", body='{"quote":{"text":"琥珀色河马"}}'.encode())

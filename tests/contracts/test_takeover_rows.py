@@ -187,16 +187,27 @@ async def test_a_take_over_moves_with_its_room(rows: TakeoverRows) -> None:
 
 
 async def test_nothing_is_left_of_who_is_erased(rows: TakeoverRows) -> None:
-    """By person and by account; what is live ends; others' rows stay as they are."""
+    """By person, under all their numbers, and by account; what is live ends; others' rows stay as they are, without what they
+    told of the person's words."""
     await rows.add(takeover(1, conversation="d1", user="T1.U1"))
-    await rows.add(takeover(2, person_id=77))
-    others, _ = await rows.add(takeover(3, conversation="d2", user="T1.U2", person_id=78))
+    await rows.add(takeover(2, person_id=76))
+    others, _ = await rows.add(takeover(3, conversation="d2", person_id=78))
     await rows.posted(Post(turn_id=5, takeover_id=1, channel="staff", room="desk", message_id="m5"))
 
-    turns = await rows.of_person(77, {("acme", "T1.U1")})
-    counts = [await rows.erase(77, {("acme", "T1.U1")}, now_ms=NOW) for _ in range(2)]
+    for turn_id, person_id in ((6, 77), (7, 78), (8, None)):
+        await rows.posted(
+            Post(turn_id=turn_id, takeover_id=3, channel="staff", room="desk", message_id="m", person_id=person_id)
+        )
 
-    assert ([5], [2, 0]) == (turns, counts)
+    await rows.heard(3, last=b"", turn_id=2**62 + 99, person_id=79)
+    others = await rows.get(3) or others
+    assert [1, 2] == [row.id for row in await rows.about((76, 77), {("acme", "T1.U1")})]
+    assert [] == await rows.about((79,), set()), "they only spoke in another's"
+    turns = await rows.of_person((76, 77), {("acme", "T1.U1")})
+    counts = [await rows.erase((76, 77), {("acme", "T1.U1")}, now_ms=NOW) for _ in range(2)]
+
+    assert ([5, 6], [2, 0]) == (turns, counts)
+    assert [(7, 78), (8, None)] == [(post.turn_id, post.person_id) for post in await rows.posts(3)]
     left = await rows.page(channels=None, live=False, before=None, limit=9)
     assert [("", "", None, None, None, b"", "erased")] * 2 == [
         (row.conversation, row.user, row.note, row.person_id, row.last_person_id, row.last, row.how) for row in left

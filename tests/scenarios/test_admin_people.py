@@ -85,10 +85,12 @@ async def test_a_person_is_found_mended_and_erased(world: Stage) -> None:
     assert (person, "erasure", "hook") == (asked["person"], asked["kind"], asked["channel"])
     status, text = await admin.ask("GET", f"/people/{person}/export")
     assert 200 == status
-    assert {row["value"] for row in json.loads(text)["profile"] if row["status"] == "active"} >= {
-        "Bergen",
-        "琥珀色河马",
-    }
+    document = json.loads(text)
+    assert {row["value"] for row in document["profile"] if row["status"] == "active"} >= {"Bergen", "琥珀色河马"}
+    assert {"/forget me", "where do I live?"} <= {row["text"] for row in document["queue"]}, (
+        "what memory has none of, too"
+    )
+    assert ([NAME], ["erasure"]) == (document["names"], [one["kind"] for one in document["requests"]])
     counted = await admin.post(f"/people/{person}/erase", {})
     assert (False, 1) == (counted["done"], counted["counts"]["identities"])
     erased = await admin.post(f"/people/{person}/erase", {"confirm": True})
@@ -102,6 +104,19 @@ async def test_a_person_is_found_mended_and_erased(world: Stage) -> None:
     entries: list[dict[str, Any]] = (await admin.get("/audit"))["entries"]
     about = [entry for entry in entries if entry["operation"] == "people.erase"]
     assert [person, person] == [entry["about"]["person"] for entry in about]
+
+
+async def test_a_person_is_found_by_any_part_of_a_name(world: Stage) -> None:
+    """In either language, by one character too, where the actor may know of it; also where nothing is learned of anybody."""
+    admin, operator, other = Eyes(world, "admin"), Eyes(world, "operator", "hook"), Eyes(world, "operator", "other")
+    await says(world, "hello", name="Ｊürgen 王小龙")
+    await says(world, "hello", sender="second", channel="other", name="王大明")
+    one = await person_of(admin, "JURGEN")
+
+    assert one == await person_of(operator, "小龙")
+    assert 2 == len((await admin.get("/people", who="王"))["people"])
+    assert [["王大明"]] == [line["names"] for line in (await other.get("/people", who="王"))["people"]]
+    assert [] == (await other.get("/people", who="小龙"))["people"]
 
 
 async def test_two_accounts_become_one_person_and_two_again(world: Stage) -> None:

@@ -150,7 +150,7 @@ async def test_the_person_is_told_who_has_come_and_gone(
     human = Human(takeover=1, act=act, operator="user:1", name="Ann *安*", turn_id=7, how=how, summary=summary)
     routed = msgspec.structs.replace(there.world.route(""), human=human)
 
-    out = await there.turns.outgoing(await there.running(routed), routed, human, room())
+    out = await there.turns.outgoing(await there.running(routed), routed, human, room(), person_id=7)
 
     assert told(notice, "en", name="Ann 安", prefix="") == out.text
     assert [(summary, True, 7)] * bool(summary) == [(one.text, one.for_agent, one.turn_id) for one in there.kept.said]
@@ -161,10 +161,12 @@ async def test_a_humans_words_are_stored_and_shown_by_name(there: Stage) -> None
     routed = msgspec.structs.replace(there.world.route("您好 {x}"), human=human)
     there.world.adapters.pop("chat")
 
-    out = await there.turns.outgoing(await there.running(routed), routed, human, room())
+    out = await there.turns.outgoing(await there.running(routed), routed, human, room(), person_id=5)
 
     assert told("said", "en", name="Ann", text="您好 {x}") == out.text
-    assert [("您好 {x}", False, "Ann")] == [(one.text, one.for_agent, one.name) for one in there.kept.said]
+    assert [("您好 {x}", False, "Ann", 5)] == [
+        (one.text, one.for_agent, one.name, one.person_id) for one in there.kept.said
+    ], "it is the person's, to be exported and erased with them"
 
 
 async def test_where_the_rows_are_away_people_are_answered(there: Stage) -> None:
