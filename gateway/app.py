@@ -459,7 +459,12 @@ async def run(
             poll_s=settings.queue.poll_s,
             traces=traces,
         )
-        probe = Probe(intake=intake, metrics=metrics, settings=lambda: live.configuration.settings.probe)
+        probe = Probe(
+            intake=intake,
+            letters=queues.letters,
+            metrics=metrics,
+            settings=lambda: live.configuration.settings.probe,
+        )
         presence = Presence(
             outbox=queues, names=memory.names, ids=ids, made=lambda name: live.made(name), ended=intake.ended
         )

@@ -1,7 +1,8 @@
 """The gateway's own message on a timer: does an answer still go out, and after how long (`probe` in the settings).
 
 It takes the way of everybody's: accepted, stored, its lane, the agent, the outbox, the channel. It is told nobody's memory and
-leaves none: the agent gets one fixed question, nothing is appended, learned or counted against a quota.
+leaves none: the agent gets one fixed question, nothing is appended, learned or counted against a quota. Nor does one that could
+not be delivered wait for an admin: figures and readiness tell of it.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from adapters.errors import AdapterFault
 from config.telemetry import ProbeSettings
 from gateway.agent import Caller, Delta
 from gateway.errors import AgentBroken, StoreBusy
+from gateway.inbox.dead import DeadLetters
 from gateway.live import Live
 from gateway.metrics import Metrics, ProbeOutcome
 from gateway.waits import happens
 from memory.base import Context, PromptMessage
+from memory.ids import now_ms
 
 logger = logging.getLogger(__name__)
 
@@ -47,9 +50,12 @@ class Probe:
     """Probes for as long as the gateway runs. `problem` says what came of the last one; None: it was answered, or there was
     none."""
 
-    def __init__(self, *, intake: Accepts, metrics: Metrics, settings: Callable[[], ProbeSettings]) -> None:
+    def __init__(
+        self, *, intake: Accepts, letters: DeadLetters, metrics: Metrics, settings: Callable[[], ProbeSettings]
+    ) -> None:
         """`settings` gives those of the moment."""
         self._intake = intake
+        self._letters = letters
         self._metrics = metrics
         self._settings = settings
         self._changed = asyncio.Event()
@@ -86,9 +92,18 @@ class Probe:
         if view.status not in TERMINAL:
             return self._ended(channel, "late", settings.within_s, f"no end within {settings.within_s:g} s")
         self._pending = None
+        await self._leave_no_letter(int(view.part_of or view.turn))
         reason = (view.error or {}).get("code") or view.rule or view.status
         outcome: ProbeOutcome = "answered" if view.status == "answered" else "failed"
         return self._ended(channel, outcome, loop.time() - began, reason)
+
+    async def _leave_no_letter(self, turn_id: int) -> None:
+        try:
+            letter = await self._letters.find(turn_id)
+            if letter is not None:
+                await self._letters.set_aside(turn_id, seen=letter.seen, now_ms=now_ms())
+        except StoreBusy:
+            logger.warning("a probe's letter could not be set aside", exc_info=True, extra={"turn": turn_id})
 
     def _ended(self, channel: str, outcome: ProbeOutcome, seconds: float, reason: str) -> ProbeOutcome:
         self._metrics.probe_ended(channel=channel, outcome=outcome, seconds=seconds)
