@@ -58,6 +58,13 @@ def _ended(rule: str) -> Reason | None:
     return Reason(QUOTA.en.format(**words[0]), QUOTA.zh.format(**words[1]), path)
 
 
+def meaning_of(rule: str) -> Reason | None:
+    """Return what a rule means, whichever turn it decides; None: it says no more than its name."""
+    reason = _ended(rule) or ADMITTED.get(rule)
+    names = {"agent": "…", "channel": "…"}
+    return None if reason is None else Reason(reason.en.format(**names), reason.zh.format(**names), reason.setting)
+
+
 def _decided(rule: str, reason: Reason, names: Mapping[str, str]) -> Decided:
     return Decided(rule, reason.en.format(**names), reason.zh.format(**names), reason.setting)
 

@@ -38,6 +38,15 @@ def test_a_line_has_a_gap_where_nothing_is_known() -> None:
     assert drawing.lines[0].area.startswith("M0 300 L0 300 L333.33 0 L333.33 300Z")
 
 
+def test_a_chart_is_marked_along_its_foot() -> None:
+    """Five marks from end to end; where there are fewer labels, all of them."""
+    hours = [f"{hour:02}" for hour in range(24)]
+
+    assert ("00", "06", "12", "17", "23") == bars(hours, []).marks
+    assert ("00", "01", "02") == bars(hours[:3], []).marks
+    assert () == bars([], []).marks
+
+
 @pytest.mark.parametrize("draw", [bars, lines])
 def test_a_chart_of_nothing_says_that_it_is_empty(draw: object) -> None:
     assert callable(draw)

@@ -51,6 +51,12 @@ class Drawing(msgspec.Struct, frozen=True, kw_only=True):
     lines: tuple[Line, ...] = ()
 
     @property
+    def marks(self) -> tuple[str, ...]:
+        """The labels to stand below, from end to end, evenly spread; five at most."""
+        last = len(self.labels) - 1
+        return tuple(self.labels[round(last * at / 4)] for at in range(5)) if last >= 4 else tuple(self.labels)
+
+    @property
     def empty(self) -> bool:
         """Whether there is nothing to see: no figure, or none but nought."""
         return not any(value for series in self.series for value in series.values)

@@ -21,6 +21,18 @@ WORDS: Catalogue = {
     },
     "connect.channel": {"en": "Channel", "zh": "渠道"},
     "connect.kind": {"en": "Kind", "zh": "类型"},
+    "connect.kind.console": {
+        "en": "The gateway's own chat page, to try a bot in a browser.",
+        "zh": "网关自带的聊天页面，可在浏览器里试用机器人。",
+    },
+    "connect.kind.webhook": {
+        "en": "A program of yours that sends messages over HTTP and fetches the replies.",
+        "zh": "您自己的程序，通过 HTTP 发送消息并获取回复。",
+    },
+    "connect.kind.platform": {
+        "en": "A bot account on that platform, in its private and group chats.",
+        "zh": "该平台上的机器人账号，用于私聊和群聊。",
+    },
     "connect.settings": {"en": "Settings", "zh": "设置"},
     "connect.test": {"en": "Test", "zh": "测试"},
     "connect.add": {"en": "Add a channel", "zh": "添加渠道"},

@@ -14,6 +14,7 @@ from gateway.admin.console.health_words import WORDS
 from gateway.admin.console.part import NavEntry, Part, get
 from gateway.admin.console.start import HOURS, drawn
 from gateway.admin.console.visit import Visit
+from gateway.admin.reasons import meaning_of
 
 _REASONS = 12
 
@@ -28,19 +29,25 @@ async def listing(visit: Visit) -> web.StreamResponse:
         channels=told.channels,
         probes=any(visit.may("handle", one.channel) for one in told.channels),
         drawing=drawn(visit, counted),
-        reasons=_reasons(counted),
+        reasons=_reasons(visit, counted),
         lists=visit.leads_to("/admin/turns"),
+        add=visit.leads_to("/admin/connect"),
         query=urlencode,
     )
 
 
-def _reasons(counted: Sequence[turns.CountTold]) -> list[tuple[str, str, int]]:
-    """Return why messages were not answered, the most frequent first: (state, rule, count)."""
+def _reasons(visit: Visit, counted: Sequence[turns.CountTold]) -> list[tuple[str, str, int, str]]:
+    """Return why messages were not answered, the most frequent first: (state, rule, count, what the rule means)."""
     amounts: Counter[tuple[str, str]] = Counter()
     for one in counted:
         if one.state in ("ignored", "observed", "failed", "dead"):
             amounts[one.state, one.rule] += one.count
-    return [(state, rule, count) for (state, rule), count in amounts.most_common(_REASONS)]
+    return [(state, rule, count, _told(visit, rule)) for (state, rule), count in amounts.most_common(_REASONS)]
+
+
+def _told(visit: Visit, rule: str) -> str:
+    reason = meaning_of(rule)
+    return "" if reason is None else reason.zh if visit.look.language == "zh" else reason.en
 
 
 PART = Part(

@@ -20,14 +20,18 @@ from gateway.admin.operations import Disagrees, FieldProblem, Invalid
 
 SETTINGS = "/admin/settings"
 FORM = f"{SETTINGS}/form"
-_KNOWN = frozenset(key.removeprefix("settings.section.") for key in WORDS if key.startswith("settings.section."))
+_KNOWN = tuple(key.removeprefix("settings.section.") for key in WORDS if key.startswith("settings.section."))
+"""Sections that have words, in the order in which they are shown: what one looks for most comes first."""
 
 
 async def overview(visit: Visit) -> web.StreamResponse:
     """Show what is in force, and the ways to all that can be set."""
     status: acts.StatusTold = await visit.perform(acts.STATUS)
     history = await visit.perform(acts.HISTORY, asked(acts.HISTORY, limit=5))
-    sections = [(section_told(visit, name), form_url((name,))) for name in status.sections if name != "channels"]
+    names = sorted(
+        (name for name in status.sections if name != "channels"), key=lambda name: (*_KNOWN, name).index(name)
+    )
+    sections = [(section_told(visit, name), form_url((name,))) for name in names]
     return visit.render(
         "settings/overview.html",
         state=status,

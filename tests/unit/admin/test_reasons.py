@@ -12,7 +12,7 @@ import pytest
 from adapters.base import MessageEvent, Sender
 from config.loader import Configuration, load
 from gateway.admin.reason_words import ADMITTED, ENDED, WHOLE, Reason
-from gateway.admin.reasons import decided, setting_told
+from gateway.admin.reasons import decided, meaning_of, setting_told
 from gateway.inbox.base import Event, EventState, Outcome
 from gateway.notices import NOTICES
 from gateway.routing import Route, encode, route
@@ -172,3 +172,15 @@ class TestSettings:
         removed = msgspec.structs.replace(stored, channel="gone")
         told = setting_told("bots", removed, way, then=configuration, now=configuration)
         assert (None, None, "") == (told.then, told.now, told.origin)
+
+
+def test_a_rule_means_the_same_whichever_turn_it_decided() -> None:
+    """Half a sentence of what let a message in, a sentence of what ended it, quotas too; names of the turn left open."""
+    told = {rule: meaning_of(rule) for rule in ("private", "agent_timeout", "quota_person_messages_day", "stop", "no rule")}
+
+    assert told["private"] is not None
+    assert "它是私聊消息" == told["private"].zh
+    assert told["agent_timeout"] is not None
+    assert "The agent … did not finish its answer in the time that it has." == told["agent_timeout"].en
+    assert told["quota_person_messages_day"] is not None
+    assert told["no rule"] is None

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+
 from gateway.admin.console.turns_words import WORDS
 from memory import choosing, context, sections, window
 
@@ -21,3 +24,11 @@ def test_every_rule_of_a_prompt_has_words() -> None:
 
     assert {"turn_limit", "threshold", "same_turn", "in_facts"} <= rules
     assert [] == [rule for rule in sorted(rules) if f"turns.ledger.{rule}" not in WORDS]
+
+
+def test_every_figure_of_a_budget_has_words() -> None:
+    """What a prompt's tokens went to: its parts, and what was allowed."""
+    figures = set(re.findall(r'"(\w+)":', inspect.getsource(context._budget)))
+
+    assert {"window_tokens", "history", "total"} <= figures
+    assert [] == [name for name in sorted(figures) if f"turns.budget.{name}" not in WORDS]
