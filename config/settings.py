@@ -179,9 +179,14 @@ class Price(Section):
 
 
 class PriceSettings(Section):
-    currency: str = Field("USD", pattern=r"^[A-Z]{3}$", description="What all prices and quotas of money are in.")
+    currency: str = Field(
+        "USD",
+        pattern=r"^[A-Z]{3}$",
+        description="What all prices and quotas of money are in. What was counted before a change is not converted.",
+    )
     models: dict[Text, Price] = Field(
-        {}, description="Prices by the model's name, as in `agents`; of others tokens are counted, and no money."
+        {},
+        description="Prices by the model's name, as in `agents` and `embedder`; of others tokens are counted, and no money.",
     )
 
 

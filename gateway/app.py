@@ -104,7 +104,7 @@ from memory.tokens import Tokenizers
 
 if TYPE_CHECKING:  # they bring NumPy
     from gateway.embedding import Embedding
-    from memory.meaning import Meaning
+    from memory.meaning import Meaning, Spent
 
 logger = logging.getLogger(__name__)
 
@@ -304,9 +304,9 @@ def make_agent(name: str, settings: AgentSettings, *, metrics: Metrics) -> MadeA
     return MadeAgent(agent=agent, settings=settings, kind=kind, model=settings.model)
 
 
-def make_meaning(settings: MeaningSettings, vectors: Vectors) -> Meaning | None:
-    """Return what recalls by meaning, not loaded yet; None: no embedder is on, and not even NumPy is imported. Raises
-    `ModelFailed`."""
+def make_meaning(settings: MeaningSettings, vectors: Vectors, *, spent: Spent) -> Meaning | None:
+    """Return what recalls by meaning, not loaded yet; None: no embedder is on, and not even NumPy is imported. `spent` hears of
+    requests to a service. Raises `ModelFailed`."""
     embedder = choose_embedder(settings)
     if embedder is None:
         return None
@@ -315,7 +315,7 @@ def make_meaning(settings: MeaningSettings, vectors: Vectors) -> Meaning | None:
     former = None if settings.former is None else choose_embedder(settings.former)
     cache_bytes = int(settings.cache_mb * 1_000_000)
     embedders = [embedder] if former is None or former.name == embedder.name else [embedder, former]
-    return Meaning(embedders, vectors, cache_bytes=cache_bytes, question_s=settings.question_s)
+    return Meaning(embedders, vectors, cache_bytes=cache_bytes, question_s=settings.question_s, spent=spent)
 
 
 def make_embedding(meaning: Meaning, settings: LearningSettings, *, metrics: Metrics, owner: str) -> Embedding:
@@ -378,7 +378,11 @@ async def run(
         streams = ProcessStreams(first_id=now_ms() * 1000)  # no stream has a thousand events a millisecond
         people, talk = People(store), Talk()
         owner = f"{ids.next():x}"
-        meaning = make_meaning(settings.embedder, store.vectors)
+        meaning = make_meaning(
+            settings.embedder,
+            store.vectors,
+            spent=lambda model, texts, tokens: usage.spending.embedded(model, texts, tokens),
+        )
         embedding = (
             None if meaning is None else make_embedding(meaning, settings.learning, metrics=metrics, owner=owner)
         )
@@ -665,6 +669,7 @@ async def run(
             meter=usage.meter,
             settings=lambda: live.configuration.settings,
             clock_ms=now_ms,
+            deleted=lambda rows: metrics.deleted("usage", rows),
         )
         entered = doors(
             acts,
@@ -749,6 +754,9 @@ async def run(
                 await ended_within(sending, seconds=settings.queue.send_s)
             for task in lasting:
                 task.cancel()
+            await asyncio.wait(
+                lasting, timeout=settings.database.timeout_s
+            )  # what they were asking models is counted, too
             usage.meter.drain()
             await ended_within(counting, seconds=settings.database.timeout_s)
             await live.aclose()

@@ -212,9 +212,12 @@ class Asking:
             raise
         finally:
             ended = timing.call(now=asyncio.get_running_loop().time())
-            draft.calls.append(ended)
             asked = draft.prepared.context.tokens
-            self._spending.answered(ended, turn_id=turn.turn_id, caller=caller, prompt_tokens=asked, text=draft.text)
+            draft.calls.append(
+                self._spending.answered(
+                    ended, turn_id=turn.turn_id, caller=caller, prompt_tokens=asked, text=draft.text
+                )
+            )
 
     async def _streamed(self, turn: Running, lent: Lent, draft: Draft, timing: _Timing, *, caller: Caller) -> None:
         ids, name = [event.id for event in turn.events], lent.policy.agent
@@ -248,9 +251,6 @@ class Asking:
         if not draft.text.strip():
             # Nothing that people could see: platforms refuse it, or show what stands for it.
             raise AgentBroken(f"agent {name!r} said nothing (finish {draft.done.finish if draft.done else 'none'!r})")
-        if draft.done is not None and draft.done.usage is not None:
-            usage = draft.done.usage
-            self._metrics.tokens(agent=name, prompt=usage.prompt, completion=usage.completion)
 
     def _begin_again(self, turn: Running, draft: Draft) -> None:
         if draft.text:

@@ -1,8 +1,8 @@
 """The gateway's own message on a timer: does an answer still go out, and after how long (`probe` in the settings).
 
 It takes the way of everybody's: accepted, stored, its lane, the agent, the outbox, the channel. It is told nobody's memory and
-leaves none: the agent gets one fixed question, nothing is appended, learned or counted against a quota. Nor does one that could
-not be delivered wait for an admin: figures and readiness tell of it.
+leaves none: the agent gets one fixed question, nothing is appended or learned, and no quota holds it back. What its call costs is
+counted, as the probe's. Nor does one that could not be delivered wait for an admin: figures and readiness tell of it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from typing import Protocol
 from adapters.base import TERMINAL, InboundEvent, MessageEvent, Sender, TurnView
 from adapters.errors import AdapterFault
 from config.telemetry import ProbeSettings
-from gateway.agent import Caller, Delta
+from gateway.agent import Caller, Delta, Done
 from gateway.errors import AgentBroken, StoreBusy
 from gateway.inbox.dead import DeadLetters
 from gateway.live import Live
 from gateway.metrics import Metrics, ProbeOutcome
+from gateway.small_model import Spent
 from gateway.waits import happens
 from memory.base import Context, PromptMessage
 from memory.ids import now_ms
@@ -114,12 +115,23 @@ class Probe:
         return outcome
 
 
-async def pong(live: Live, agent: str, caller: Caller) -> str:
-    """Ask the agent the probe's question, and no other. Raises `AgentFault`, and KeyError where there is no such agent."""
+async def pong(live: Live, agent: str, caller: Caller, *, spent: Spent) -> str:
+    """Ask the agent the probe's question, and no other; `spent` hears what that took. Raises `AgentFault`, and KeyError where
+    there is no such agent."""
+    text, done = "", None
     async with live.agent(agent) as made:
         deadline = asyncio.get_running_loop().time() + made.settings.timeout_s
-        async with aclosing(made.agent.answer(QUESTION, caller=caller, deadline=deadline)) as events:
-            text = "".join([event.text async for event in events if isinstance(event, Delta)])
+        try:
+            async with aclosing(made.agent.answer(QUESTION, caller=caller, deadline=deadline)) as events:
+                async for event in events:
+                    if isinstance(event, Delta):
+                        text += event.text
+                    elif isinstance(event, Done):
+                        done = event
+        finally:
+            asked = f"{QUESTION.system}\n{QUESTION.messages[0].text}"
+            usage = None if done is None else done.usage
+            spent(usage, model=made.model, prompt=asked, text=text, failed=done is None)
     if not text.strip():
         raise AgentBroken(f"agent {agent!r} said nothing to the probe")
     return text

@@ -220,7 +220,7 @@ class Responder:
         if head.agent not in self._live.agents():
             return failure("agent_missing", notice("agent_missing", head.language, agent=head.agent))
         if head.rule == PROBE:
-            return await self._probed(head)
+            return await self._probed(turn, head)
         if await self._moved(turn, head, room):
             return None
         command = command_in(message_of(head).text) if len(routes) == 1 else None
@@ -255,10 +255,12 @@ class Responder:
         person = await self._people.person(head.event.sender, kind=kind)
         return await self._human_turns.outgoing(turn, head, human, room, person_id=person)
 
-    async def _probed(self, head: Route) -> Outgoing:
+    async def _probed(self, turn: Running, head: Route) -> Outgoing:
         kind = self._live.configuration.settings.channels[head.event.channel].kind
+        caller = caller_of(head, kind=kind, person=None)
+        spent = partial(self._spending.probed, turn_id=turn.turn_id, caller=caller, agent=head.agent)
         try:
-            return Outgoing(await pong(self._live, head.agent, caller_of(head, kind=kind, person=None)))
+            return Outgoing(await pong(self._live, head.agent, caller, spent=spent))
         except AgentFault as fault:
             logger.warning("agent did not answer the probe", extra={"code": fault.code, "reason": str(fault)})
             return failure(fault.code, notice("agent_failed", head.language))

@@ -99,6 +99,4 @@ class AgentModel:
                 usage = done.usage if done is not None else None
                 said = "".join(pieces)
                 self._spent(usage, model=made.model, prompt=asked, text=said, failed=done is None)
-        if done is not None and done.usage is not None:
-            self._metrics.memory_tokens(agent=self.name, prompt=done.usage.prompt, completion=done.usage.completion)
         return "".join(pieces), done

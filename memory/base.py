@@ -329,6 +329,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     prompt: int | None = None  # tokens as reported; None: not reported
     completion: int | None = None
     cached: int = 0  # of the prompt's: those that the service had in its cache
+    id: int = 0  # by which its cost is counted; 0: it has none
 
 
 class Ledger(msgspec.Struct, frozen=True, kw_only=True):

@@ -24,6 +24,10 @@ class Unembedded(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str
     text: str
     version: int  # of the message's text; 1 for an item
+    turn_id: int = 0  # of the message, as are the columns of its key that follow; none of an item
+    channel: str = ""
+    conversation: str = ""
+    chat_type: str = "private"
 
 
 class Embedded(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,9 +15,9 @@ import numpy as np
 
 from memory.base import Corpus, Owner
 from memory.choosing import UNKNOWN, Near
-from memory.embedding import Embedded, Vectors
+from memory.embedding import Embedded, Unembedded, Vectors
 from memory.errors import ModelFailed, StoreUnavailable
-from memory.models import Embedder
+from memory.models import Asker, Embedder
 from memory.vectors import Key, Matrices, Matrix, matrix_of, top
 
 logger = logging.getLogger(__name__)
@@ -32,6 +32,11 @@ LEAST = 5_000
 """A person's newest vectors that are searched, however small the cache; otherwise as many as half of it holds."""
 
 PROBE = "Is anybody there?"
+
+NOBODY = Asker()
+Asked = tuple[Asker, str]
+Spent = Callable[[str, Sequence[Asked], int | None], None]
+"""Hears of a request: the model's name, its texts and for whom each is, and the tokens as reported; None: they were not."""
 
 
 class Meaning:
@@ -50,7 +55,10 @@ class Meaning:
         question_s: float,
         rest_s: float = 30.0,
         clock: Callable[[], float] = time.monotonic,
+        spent: Spent = lambda model, texts, tokens: None,
     ) -> None:
+        """`spent` hears of every request to a service, and whose texts it was for."""
+        self._spent = spent
         self._embedders = embedders
         self._vectors = vectors
         self._matrices = Matrices(max_bytes=cache_bytes)
@@ -82,16 +90,16 @@ class Meaning:
         """Let go of what is held of persons: one was erased."""
         self._matrices.clear()
 
-    async def near(self, owner: Owner, question: str, corpus: Corpus) -> Near | None:
+    async def near(self, owner: Owner, question: str, corpus: Corpus, *, asker: Asker = NOBODY) -> Near | None:
         """Return what is near to the question of all that the owner's person may be shown in the owner's place; None: that could
-        not be found out. `corpus` is as it was loaded for the question."""
+        not be found out. `corpus` is as it was loaded for the question, which is the `asker`'s."""
         if owner.person_id is None or not corpus.fragments or not question.strip():
             return UNKNOWN
         if not self._opened or self._clock() < self._resting_until:
             return None
         try:
             async with asyncio.timeout(self._question_s):
-                return await self._near(owner, owner.person_id, question, corpus.generation)
+                return await self._near(owner, owner.person_id, question, corpus.generation, asker)
         except (ModelFailed, TimeoutError) as exc:
             self._resting_until = self._clock() + self._rest_s
             reason = str(exc) or f"no vector within {self._question_s:g} s"
@@ -100,13 +108,13 @@ class Meaning:
             logger.exception("vectors could not be read", extra={"scope": owner.scope_id})
         return None
 
-    async def _near(self, owner: Owner, person_id: int, question: str, generation: int) -> Near:
+    async def _near(self, owner: Owner, person_id: int, question: str, generation: int, asker: Asker) -> Near:
         found = [(one, await self._matrix(one, person_id, owner.namespace, generation)) for one in self._embedders]
         embedder, held = max(found, key=lambda pair: len(pair[1]))  # of equals the first, which is in use
         shown = held.shown_to(owner)
         if not shown.any():
             return UNKNOWN
-        (asked,) = await embedder.embed([question])
+        (asked,) = await self._embedded(embedder, [(asker, question)])
         items = held.scopes == 0
         hits = [
             *top(held, asked, k=MESSAGES, threshold=embedder.threshold, among=shown & ~items),
@@ -153,7 +161,8 @@ class Meaning:
         if not missing:
             return None if missing is None else 0
         telling = [one for one in missing if one.text.strip()]
-        vectors = dict(zip(telling, await _embedded(embedder, [one.text for one in telling]), strict=True))
+        found = await self._whatever_it_takes(embedder, [(asker_of(one), one.text) for one in telling])
+        vectors = dict(zip(telling, found, strict=True))
         await self._vectors.put(embedder.name, [Embedded(of=one, vector=vectors.get(one)) for one in missing])
         return len(missing)
 
@@ -161,17 +170,36 @@ class Meaning:
         """Let other instances embed."""
         await self._vectors.leave(owner=owner)
 
+    async def _whatever_it_takes(self, embedder: Embedder, texts: Sequence[Asked]) -> list[bytes | None]:
+        """Return the texts' vectors; None for one that the embedder refuses though it answers otherwise."""
+        if not texts:
+            return []
+        try:
+            return list(await self._embedded(embedder, texts))
+        except ModelFailed:
+            await self._embedded(embedder, [(NOBODY, PROBE)])
+            if len(texts) == 1:
+                logger.warning("a text is left without a vector: the embedder refuses it")
+                return [None]
+        half = len(texts) // 2
+        return [
+            *await self._whatever_it_takes(embedder, texts[:half]),
+            *await self._whatever_it_takes(embedder, texts[half:]),
+        ]
 
-async def _embedded(embedder: Embedder, texts: Sequence[str]) -> list[bytes | None]:
-    """Return the texts' vectors; None for one that the embedder refuses though it answers otherwise."""
-    if not texts:
-        return []
-    try:
-        return list(await embedder.embed(texts))
-    except ModelFailed:
-        await embedder.embed([PROBE])
-        if len(texts) == 1:
-            logger.warning("a text is left without a vector: the embedder refuses it")
-            return [None]
-    half = len(texts) // 2
-    return [*await _embedded(embedder, texts[:half]), *await _embedded(embedder, texts[half:])]
+    async def _embedded(self, embedder: Embedder, texts: Sequence[Asked]) -> list[bytes]:
+        def requested(model: str, which: range, tokens: int | None) -> None:
+            self._spent(model, [texts[n] for n in which], tokens)
+
+        return await embedder.embed([text for _, text in texts], requested=requested)
+
+
+def asker_of(one: Unembedded) -> Asker:
+    """Return for whom a fragment is embedded: whoever said it, in their turn. Pure."""
+    return Asker(
+        turn_id=one.turn_id,
+        person_id=one.person_id,
+        channel=one.channel,
+        conversation=one.conversation,
+        chat_type=one.chat_type,
+    )

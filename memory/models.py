@@ -6,8 +6,10 @@ asks goes on without: recall by words alone, extraction by rules alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
+
+import msgspec
 
 
 class SmallModel(Protocol):
@@ -17,6 +19,26 @@ class SmallModel(Protocol):
         """Return the model's whole answer to one prompt, never empty. With `schema` the service is asked for JSON of that
         schema, which it may disregard. Ends within a time of its own. Raises `ModelFailed`."""
         ...
+
+
+class Asker(msgspec.Struct, frozen=True, kw_only=True):
+    """For whom an embedder is given a text: the turn and person whose words, or whose question, it is, and the place, encoded as
+    in the key's columns. What is not known is 0, "" or None; a profile item was said in no one place."""
+
+    turn_id: int = 0
+    person_id: int | None = None
+    channel: str = ""
+    conversation: str = ""
+    chat_type: str = "private"
+
+
+Requested = Callable[[str, range, int | None], None]
+"""Hears of a request that a service took: its model's name, which of the texts it was for, and the tokens as reported; None: they
+were not, or the answer was not waited for."""
+
+
+def unheard(model: str, texts: range, tokens: int | None) -> None:
+    """Nobody wants to know."""
 
 
 class Embedder(Protocol):
@@ -41,8 +63,9 @@ class Embedder(Protocol):
         """Load what is slow to load. Idempotent; the first `embed` does it if need be. Raises `ModelFailed`."""
         ...
 
-    async def embed(self, texts: Sequence[str]) -> list[bytes]:
-        """Return one vector per text, in order: float32, little-endian, `dims` of them, of length 1.
+    async def embed(self, texts: Sequence[str], *, requested: Requested = unheard) -> list[bytes]:
+        """Return one vector per text, in order: float32, little-endian, `dims` of them, of length 1. `requested` hears of each
+        request that may have cost something, also where the whole fails.
 
         Only a text's first 2,000 characters count; NUL and lone surrogates become U+FFFD. A text's vector does not depend
         on the others'. A blank text has no meaning, and whoever asks for its vector gets `ModelFailed`, as on every

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from memory.base import AgentChange, Call, Ledger, Load, Loaded, Message, Owner, SessionRule
-from memory.choosing import UNKNOWN, Query, asked, chosen
+from memory.choosing import UNKNOWN, Near, Query, asked, chosen
 from memory.derived import FullStore
 from memory.errors import ScopeMoved, StoreUnavailable
 from memory.ids import now_ms, session_id
@@ -30,6 +30,7 @@ from memory.turn import (
     Reply,
     TurnRequest,
     again,
+    asker_of,
     closed,
     inputs_of,
     load_of,
@@ -102,7 +103,7 @@ class Memory:
             self.names.forget()
             raise
         loaded = await filled(self._store, owner, loaded, turn.policy)
-        loaded = await self._chosen(owner, loaded, turn.policy, query, texts, now_ms=now)
+        loaded = await self._chosen(owner, loaded, turn, query, texts, now_ms=now)
         tokenizer = self._tokenizers.pick(turn.policy.tokenizer, turn.policy.model)
         prepared = prepared_of(turn, inputs_of(turn, owner, loaded, now_ms=now, tokenizer=tokenizer))
         _log_load(owner, loaded, prepared.ledger, seconds=time.perf_counter() - started)
@@ -166,7 +167,7 @@ class Memory:
         try:
             read = await self._store.load(wish, session_id=loaded.session_id)
             read = msgspec.structs.replace(read, window=loaded.window, appended=loaded.appended)
-            other = await self._chosen(owner, read, policy, query, texts, now_ms=inputs.now_ms)
+            other = await self._chosen(owner, read, turn, query, texts, now_ms=inputs.now_ms)
         except StoreUnavailable:
             logger.exception("profile could not be read", extra={"turn": inputs.turn_id})
             other = Loaded(failed=_PERSONAL)
@@ -182,12 +183,14 @@ class Memory:
         )
 
     async def _chosen(
-        self, owner: Owner, loaded: Loaded, policy: Policy, query: Query, texts: Sequence[str], *, now_ms: int
+        self, owner: Owner, loaded: Loaded, turn: TurnRequest, query: Query, texts: Sequence[str], *, now_ms: int
     ) -> Loaded:
-        near = UNKNOWN if self._meaning is None else await self._meaning.near(owner, "\n".join(texts), loaded.corpus)
+        near: Near | None = UNKNOWN
+        if self._meaning is not None:
+            near = await self._meaning.near(owner, "\n".join(texts), loaded.corpus, asker=asker_of(turn))
         if near is None:
             loaded = msgspec.structs.replace(loaded, failed=(*loaded.failed, "meaning"))
-        return await chosen(self._store.derived, owner, loaded, policy, query, near or UNKNOWN, now_ms=now_ms)
+        return await chosen(self._store.derived, owner, loaded, turn.policy, query, near or UNKNOWN, now_ms=now_ms)
 
     async def append(self, prepared: Prepared, reply: Reply, *, fence: int, notes: Sequence[str] = ()) -> Message:
         """Store the reply and the turn's ledger, in one transaction, and return the reply as stored.

@@ -23,6 +23,7 @@ from memory.base import (
 from memory.context import Inputs, assemble
 from memory.fillers import is_low_value
 from memory.key import ConversationKey, Scope
+from memory.models import Asker
 from memory.policy import Policy
 from memory.tokens import Tokenizer, estimate
 
@@ -94,6 +95,19 @@ def owner_of(turn: TurnRequest, scope_id: int) -> Owner:
         chat_type=said.key.chat_type,
         private_in_group=turn.policy.private_in_group,
         agent=said.key.columns()[4],
+    )
+
+
+def asker_of(turn: TurnRequest) -> Asker:
+    """Return for whom memory asks an embedder in this turn: its speaker."""
+    said = turn.messages[0]
+    _, channel, conversation, chat_type, _ = said.key.columns()
+    return Asker(
+        turn_id=turn.turn_id,
+        person_id=said.person_id,
+        channel=channel,
+        conversation=conversation,
+        chat_type=chat_type,
     )
 
 

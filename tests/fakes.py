@@ -15,6 +15,7 @@ from adapters.base import TERMINAL, InboundEvent, MessageEvent, StreamEvent, Tur
 from adapters.errors import Conflict, Overloaded, UnknownTurn
 from gateway.admin.takeovers import Takeover
 from memory.errors import ModelFailed
+from memory.models import Requested, unheard
 
 
 @dataclass
@@ -172,6 +173,7 @@ class FakeEmbedder:
         self.name = f"{name}/{self.dims}"
         self._meanings = meanings
         self.asked: list[list[str]] = []
+        self.tokens: int | None = None  # as it reports them
         self.refuses: set[str] = set()
         self.down = False
         self.strange = False
@@ -182,8 +184,9 @@ class FakeEmbedder:
         if self.down:
             raise ModelFailed(f"embedder {self.name!r} is down")
 
-    async def embed(self, texts: Sequence[str]) -> list[bytes]:
+    async def embed(self, texts: Sequence[str], *, requested: Requested = unheard) -> list[bytes]:
         self.asked.append(list(texts))
+        requested(self.name, range(len(texts)), self.tokens)
         if self.gate is not None:
             await self.gate.wait()
         if self.strange:

@@ -14,6 +14,9 @@ from gateway.agents.refusal import stream_refusal
 from gateway.agents.sse import MAX_EVENT_BYTES, EventDecoder
 from gateway.errors import AgentBroken
 
+MOST_TOKENS = 1_000_000_000
+"""More than any call takes."""
+
 
 class _Function(msgspec.Struct, frozen=True, gc=False):
     name: str | None = None
@@ -173,7 +176,9 @@ class Completion:
 
 
 def _usage(tokens: _Tokens) -> Usage | None:
-    if tokens.prompt_tokens is None or tokens.completion_tokens is None:
+    """Return the tokens as they are told; None: they are not, or can't be meant: money is counted from them."""
+    prompt, completion = tokens.prompt_tokens, tokens.completion_tokens
+    if prompt is None or completion is None or not (0 <= prompt <= MOST_TOKENS and 0 <= completion <= MOST_TOKENS):
         return None
     cached = tokens.prompt_tokens_details.cached_tokens if tokens.prompt_tokens_details is not None else None
-    return Usage(prompt=tokens.prompt_tokens, completion=tokens.completion_tokens, cached=cached or 0)
+    return Usage(prompt=prompt, completion=completion, cached=min(max(cached or 0, 0), prompt))

@@ -17,7 +17,7 @@ from gateway.usage.entries import Entry, call
 from gateway.usage.meter import Meter
 from gateway.usage.rows import UsageRows
 from gateway.usage.spending import cause_of_ledger, reported
-from gateway.usage.windows import starts, zone
+from gateway.usage.windows import Starts, starts, zone
 from memory.base import Ledger, Store
 from memory.errors import StoreUnavailable
 
@@ -28,9 +28,9 @@ REACH_MS = 900_000
 SETTLED_MS = 5_000
 """What is younger is left to the instance that has it."""
 PAGE = 200
-DAY_MS = 86_400_000
-COUNTS_MS = 70 * DAY_MS
-"""How long counts are kept that no quota looks at any more."""
+HOUR_MS, DAY_MS = 3_600_000, 86_400_000
+KEPT_MS = (HOUR_MS, 3 * DAY_MS, 70 * DAY_MS)
+"""How long counts of a minute, a day and a month are kept: no quota looks at one that is over, and there are ever new ones."""
 
 
 class CatchingUp:
@@ -44,7 +44,10 @@ class CatchingUp:
         meter: Meter,
         settings: Callable[[], Settings],
         clock_ms: Callable[[], int],
+        deleted: Callable[[int], None] = lambda rows: None,
     ) -> None:
+        """`deleted` hears how many rows had had their time."""
+        self._deleted = deleted
         self._rows = rows
         self._store = store
         self._meter = meter
@@ -58,8 +61,8 @@ class CatchingUp:
             try:
                 found = await self.catch_up()
                 if found:
-                    logger.info("calls counted that a crash had left", extra={"turns": found})
-                await self.clean()
+                    logger.info("calls counted that a crash had left", extra={"calls": found})
+                self._deleted(await self.clean())
             except (StoreBusy, StoreUnavailable):
                 logger.warning("counts are not caught up with", exc_info=True)
             except Exception:  # a ledger of another release, perhaps; people are answered all the same
@@ -67,8 +70,8 @@ class CatchingUp:
             await asyncio.sleep(self._settings().retention.every_s)
 
     async def catch_up(self) -> int:
-        """Note the calls of ledgers that were never counted; return of how many turns. Where nothing was ever counted there is
-        nothing to catch up with: what was before is not made up afterwards."""
+        """Note the calls of ledgers that were never counted; return how many. Where nothing was ever counted there is nothing to
+        catch up with: what was before is not made up afterwards."""
         now = self._clock_ms()
         since = self._since_ms if self._since_ms is not None else await self._rows.last_ms()
         found = 0
@@ -81,42 +84,43 @@ class CatchingUp:
         return found
 
     async def _count(self, ledgers: Sequence[Ledger]) -> int:
-        known = await self._rows.answered([ledger.turn_id for ledger in ledgers])
         prices = self._settings().prices
-        missed = [entry for ledger in ledgers if ledger.turn_id not in known and (entry := entry_of(ledger, prices))]
-        for entry in missed:
-            self._meter.note(entry)
-        return len(missed)
+        entries = [entry for ledger in ledgers for entry in entries_of(ledger, prices)]
+        known = await self._rows.known([entry.id for entry in entries])
+        # What waits here to be written is not noted again: it has the same id.
+        return sum(self._meter.note(entry) for entry in entries if entry.id not in known)
 
     async def clean(self) -> int:
         """Delete what is older than its days; return how many rows."""
         now, settings = self._clock_ms(), self._settings()
         days_before = datetime.fromtimestamp((now - settings.usage.days * DAY_MS) / 1000, UTC).date().isoformat()
+        where = zone(settings.usage.time_zone)
+        minute, day, month = (starts(now - kept, where) for kept in KEPT_MS)
         return await self._rows.purge(
             entries_before_ms=now - int(settings.retention.ledger_days * DAY_MS),
-            counts_before=starts(now - COUNTS_MS, zone(settings.usage.time_zone)),
+            counts_before=Starts(minute.minute, day.day, month.month),
             days_before=days_before,
         )
 
 
-def entry_of(ledger: Ledger, prices: PriceSettings) -> Entry | None:
-    """Return the entry of the call that gave the turn's answer; None: no service told of one. Pure.
+def entries_of(ledger: Ledger, prices: PriceSettings) -> list[Entry]:
+    """Return the entries of a turn's calls as they were noted when they ended, as far as services told of them. Pure.
 
-    Its id is the turn's, so that two instances that find it count it once; those that were noted in time have ids of their own.
+    They have the ids that they were noted by, so whoever finds them, and whenever, they count once.
     """
-    for one in reversed(ledger.calls):
-        tokens = reported(one)
-        if tokens is not None and one.model:
-            return call(
-                ledger.turn_id,
-                "answer",
-                turn_id=ledger.turn_id,
-                cause=cause_of_ledger(ledger),
-                agent=one.agent,
-                model=one.model,
-                tokens=tokens,
-                failed=bool(one.code),
-                at_ms=ledger.now_ms,
-                prices=prices,
-            )
-    return None
+    return [
+        call(
+            one.id,
+            "answer",
+            turn_id=ledger.turn_id,
+            cause=cause_of_ledger(ledger),
+            agent=one.agent,
+            model=one.model,
+            tokens=tokens,
+            failed=bool(one.code),
+            at_ms=ledger.now_ms,
+            prices=prices,
+        )
+        for one in ledger.calls
+        if one.id and (tokens := reported(one)) is not None
+    ]

@@ -102,6 +102,10 @@ class Counters:
                 of = amounts(entry)
                 _add(count, at, Amounts(of.messages * times, of.tokens * times, of.money * times))
 
+    def clear(self) -> None:
+        """Read everybody anew."""
+        self._counts.clear()
+
     def forget(self, subject: Subject) -> None:
         """Read the subject anew when it is next asked for."""
         self._counts.pop(subject, None)

@@ -1,7 +1,8 @@
 """Quotas at work: whether a message may be answered now, who is told that it may not, and which admins are warned.
 
-Asked once as a message comes, and for what a call costs once more before the agent is asked: by then others before it in its lane
-may have used up the rest.
+Asked once as a message comes, and for what calls cost once more before the agent is asked. The second look is needed: tokens and
+money are known after a call only, so of ten messages that wait in a lane, or of a hundred lanes, all pass the first one while
+there is anything left. It costs no look at the database but where others count too and what is known here is older than a second.
 """
 
 from __future__ import annotations
@@ -131,7 +132,12 @@ class Quotas:
         """Return the rule of the quota of tokens or money that is used up, now that the message's turn has come; None: ask."""
         if not self._limited(settings, agent):
             return None
-        limits = self._limits(cause_of_event(event, person), settings, agent)
+        # Messages were counted as they came, this one among them: it must not be refused for itself.
+        limits = [
+            limit for limit in self._limits(cause_of_event(event, person), settings, agent) if limit.measure in SPENT
+        ]
+        if not limits:
+            return None
         await self._meter.ready(tuple(dict.fromkeys(limit.subject for limit in limits)))
         full = self._reached(limits, self._clock_ms(), SPENT)
         if full is None:

@@ -12,7 +12,9 @@ import msgspec
 
 from config.settings import PriceSettings
 
-Purpose = Literal["message", "answer", "memory"]
+Purpose = Literal["message", "answer", "memory", "probe"]
+EMBEDDER = "(embedder)"
+"""What stands for the agent where memory's embedder is asked; no agent has such a name."""
 NOBODY = 0
 """The person of what nobody is known for, or somebody who was erased."""
 
@@ -121,17 +123,22 @@ def cost(tokens: Tokens, prices: PriceSettings, *, model: str) -> int | None:
     A price is for a million tokens, so one token costs as many millionths: 1,000 at 0.25 in and 200 at 2 out are 650, or
     0.00065. Rounded once for each call, halves to the even one.
     """
+    exact = exact_cost(tokens, prices, model=model)
+    return None if exact is None else int(exact.to_integral_value(ROUND_HALF_EVEN))
+
+
+def exact_cost(tokens: Tokens, prices: PriceSettings, *, model: str) -> Decimal | None:
+    """Return the same, not rounded."""
     price = prices.models.get(model)
     if price is None:
         return None
     cached = min(tokens.cached, tokens.prompt)
     cached_price = price.input if price.cached_input is None else price.cached_input
-    exact = (
+    return (
         (tokens.prompt - cached) * Decimal(str(price.input))
         + cached * Decimal(str(cached_price))
         + tokens.completion * Decimal(str(price.output))
     )
-    return int(exact.to_integral_value(ROUND_HALF_EVEN))
 
 
 def money_text(millionths: int) -> str:

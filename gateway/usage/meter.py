@@ -62,6 +62,7 @@ class Meter:
         self._clock_ms = clock_ms
         self._most = most
         self.counters = Counters(fresh_s=fresh_s)
+        self._counted_in = zone()
         self._waiting: list[Entry] = []
         self._noted: OrderedDict[tuple[int, Purpose], None] = OrderedDict()
         self._erased: OrderedDict[int, None] = OrderedDict()
@@ -75,25 +76,29 @@ class Meter:
         """How many entries are not written yet."""
         return len(self._waiting)
 
-    def note(self, entry: Entry) -> None:
-        """Count an entry. Noting one again, here or after a crash, counts nothing."""
+    def note(self, entry: Entry) -> bool:
+        """Count an entry; return whether it is a new one here. Noting one again, here or after a crash, counts nothing."""
         key = (entry.id, entry.purpose)
         if key in self._noted:
-            return
+            return False
         self._noted[key] = None
         if len(self._noted) > REMEMBERED:
             self._noted.popitem(last=False)
         if len(self._waiting) >= self._most:
             self._dropped(1)
-            return
+            return True
         entry = _without(entry, self._erased)
         self._waiting.append(entry)
         self.counters.add(entry, self._zone())
         self._counted(entry)
         self._wake.set()
+        return True
 
     async def ready(self, subjects: Sequence[Subject]) -> None:
         """Have at hand what these have used up. Never raises for the database: what is at hand counts then."""
+        if self._zone() is not self._counted_in:  # days begin at other times now: what is at hand is of none of them
+            self._counted_in = self._zone()
+            self.counters.clear()
         now = time.monotonic()
         stale = self.counters.stale(subjects, now_s=now)
         if not stale or now < self._resting_until:
@@ -125,6 +130,10 @@ class Meter:
         """Two persons are one now: what the first used up is the other's. Where the database is away, that stays apart."""
         try:
             async with self._writing:
+                self._waiting = [
+                    msgspec.structs.replace(entry, person=into) if entry.person == person else entry
+                    for entry in self._waiting
+                ]
                 await self._rows.move(person, into=into)
                 self.counters.forget(person_subject(into))
         except StoreBusy:

@@ -47,6 +47,9 @@ def usage_parts(
     """Make the parts. `several`: other instances may count in the same database. `taken_over`: a human has a conversation."""
 
     def counted(entry: Entry) -> None:
+        if entry.calls:
+            told = metrics.tokens if entry.purpose == "answer" else metrics.memory_tokens
+            told(agent=entry.agent, prompt=entry.prompt, completion=entry.completion)
         if entry.money is not None:
             currency = configuration().settings.prices.currency
             metrics.cost(entry.money / MICRO, agent=entry.agent, currency=currency)

@@ -22,6 +22,8 @@ KINDS: tuple[Kind, ...] = ("person", "room", "channel", "agent")
 
 AT_ONCE = 50
 """Rows of one statement."""
+PURGED_AT_ONCE = 1_000
+"""Rows deleted in one transaction."""
 
 
 class Subject(NamedTuple):
@@ -55,8 +57,11 @@ def person_subject(person: int) -> Subject:
 
 
 def subjects(entry: Entry) -> list[Subject]:
-    """Return for whom an entry counts. Of private chats no room is counted, and nobody is no person."""
-    found = [Subject("channel", "", entry.channel), Subject("agent", "", entry.agent)]
+    """Return for whom an entry counts. Of private chats no room is counted, nobody is no person, and what is known of a person
+    wherever it was said is no channel's."""
+    found = [Subject("agent", "", entry.agent)]
+    if entry.channel:
+        found.append(Subject("channel", "", entry.channel))
     if entry.room:
         found.append(Subject("room", entry.channel, entry.room))
     if entry.person != NOBODY:
@@ -111,23 +116,24 @@ class UsageRows:
         return fresh
 
     async def counted(self, found: Sequence[Subject], at: Starts) -> dict[Subject, dict[Span, Amounts]]:
-        """Return what each of these has used up in the minute, day and month that have begun at `at`."""
-        sql = f"""SELECT span, {", ".join(_COUNTED)} FROM usage_counts
-          WHERE kind = :kind AND channel = :channel AND name = :name
-          AND ((span = 'minute' AND start = :minute) OR (span = 'day' AND start = :day) OR (span = 'month' AND start = :month))"""
-        read: dict[Subject, dict[Span, Amounts]] = {}
+        """Return what each of these has used up in the minute, day and month that have begun at `at`. One question for all:
+        messages wait for it."""
+        read: dict[Subject, dict[Span, Amounts]] = {subject: {} for subject in found}
         async with self._database.reading() as db:
-            for subject in found:
-                rows = await db.rows(sql, **subject._asdict(), **at._asdict())
-                read[subject] = {row[0]: Amounts(*row[1:]) for row in rows}
+            for some in _batched(list(read)):
+                values = {
+                    f"{name}_{letters(n)}": value for n, one in enumerate(some) for name, value in one._asdict().items()
+                }
+                for place, span, *used in await db.rows(_counting(len(some)), **values, **at._asdict()):
+                    read[some[place]][span] = Amounts(*used)
         return read
 
-    async def answered(self, turn_ids: Collection[int]) -> set[int]:
-        """Return of which turns answers are counted already."""
+    async def known(self, ids: Collection[int]) -> set[int]:
+        """Return which of these calls for answers are counted already."""
         found: set[int] = set()
-        for some in _batched(sorted(turn_ids)):
+        for some in _batched(sorted(ids)):
             names, values = _listed(some)
-            sql = f"SELECT DISTINCT turn_id FROM usage_entries WHERE purpose = 'answer' AND turn_id IN ({names})"
+            sql = f"SELECT id FROM usage_entries WHERE purpose = 'answer' AND id IN ({names})"
             async with self._database.reading() as db:
                 found |= {row[0] for row in await db.rows(sql, **values)}
         return found
@@ -168,15 +174,24 @@ class UsageRows:
             await db.run(_FORGET_COUNTS, **counted)
 
     async def purge(self, *, entries_before_ms: int, counts_before: Starts, days_before: str) -> int:
-        """Delete what has had its time; return how many rows."""
-        async with self._database.writing() as db:
-            gone = await db.run("DELETE FROM usage_entries WHERE at_ms < :at", at=entries_before_ms)
-            gone += await db.run("DELETE FROM usage_days WHERE day < :day", day=days_before)
-            for span, start in counts_before._asdict().items():
-                gone += await db.run(
-                    "DELETE FROM usage_counts WHERE span = :span AND start < :start", span=span, start=start
-                )
+        """Delete what has had its time; return how many rows. In small pieces: others write in between."""
+        gone = await self._purge("usage_entries", ("id", "purpose"), "at_ms < :at", at=entries_before_ms)
+        gone += await self._purge("usage_days", _DAY, "day < :before", before=days_before)
+        for span, start in counts_before._asdict().items():
+            gone += await self._purge(
+                "usage_counts", _COUNT, "span = :of_span AND start < :before", of_span=span, before=start
+            )
         return gone
+
+    async def _purge(self, table: str, key: Sequence[str], where: str, **values: Value) -> int:
+        shown, gone = ", ".join(key), 0
+        sql = f"DELETE FROM {table} WHERE ({shown}) IN (SELECT {shown} FROM {table} WHERE {where} LIMIT :most)"
+        while True:
+            async with self._database.writing() as db:
+                rows = await db.run(sql, **values, most=PURGED_AT_ONCE)
+            gone += rows
+            if rows < PURGED_AT_ONCE:
+                return gone
 
 
 async def _insert(db: Transaction, entries: Sequence[Entry]) -> set[tuple[int, Purpose]]:
@@ -206,7 +221,7 @@ async def _add(
 def _days(entries: Iterable[Entry], where: tzinfo) -> dict[tuple[Value, ...], list[int]]:
     found: dict[tuple[Value, ...], list[int]] = {}
     for entry in entries:
-        purpose = "memory" if entry.purpose == "memory" else "answer"
+        purpose = "answer" if entry.purpose == "message" else entry.purpose
         day = starts(entry.at_ms, where).day
         key = (day, entry.channel, entry.room, entry.person, entry.agent, entry.model, purpose)
         _sum(found, key, [int(getattr(entry, name) or 0) for name in SUMS])
@@ -234,6 +249,15 @@ def _inserting(table: str, columns: tuple[str, ...], rows: int) -> tuple[str, li
     names = [[f"{column}_{letters(number)}" for column in columns] for number in range(rows)]
     lines = ", ".join(f"({', '.join(f':{name}' for name in row)})" for row in names)
     return f"INSERT INTO {table} ({', '.join(columns)}) VALUES {lines}", [name for row in names for name in row]
+
+
+@cache  # there are as many of them as subjects of one question
+def _counting(subjects: int) -> str:
+    """Return the question what so many subjects have used up, each found by its key."""
+    one = f"""SELECT {{n}} AS place, span, {", ".join(_COUNTED)} FROM usage_counts
+      WHERE kind = :kind_{{at}} AND channel = :channel_{{at}} AND name = :name_{{at}}
+      AND ((span = 'minute' AND start = :minute) OR (span = 'day' AND start = :day) OR (span = 'month' AND start = :month))"""
+    return " UNION ALL ".join(one.format(n=n, at=letters(n)) for n in range(subjects))
 
 
 def _listed(items: Sequence[Value]) -> tuple[str, dict[str, Value]]:

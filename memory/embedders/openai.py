@@ -7,7 +7,8 @@ are read strictly: services have sent other dimensions, another order, and numbe
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
@@ -17,6 +18,7 @@ from config.embedders import SERVED
 from config.settings import EmbedderSettings
 from memory.embedders.texts import embeddable
 from memory.errors import ModelFailed
+from memory.models import Requested, unheard
 from memory.vectors import unit_vectors
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from openai._types import RequestOptions
 
 OFFICIAL_URL = "https://api.openai.com/v1"
+MOST_TOKENS = 1_000_000_000  # more than any request takes
 NUMBER_BYTES, HEAD_BYTES = (
     40,
     65_536,
@@ -38,6 +41,15 @@ class _Item(msgspec.Struct):
 
 class _Answer(msgspec.Struct):
     data: list[_Item]
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int | None = None
+    total_tokens: int | None = None
+
+
+class _Counted(msgspec.Struct):
+    usage: _Usage | None = None
 
 
 class OpenAIEmbedder:
@@ -57,15 +69,17 @@ class OpenAIEmbedder:
         """Load the client library without stopping the loop; see `Embedder`."""
         await self._opened()
 
-    async def embed(self, texts: Sequence[str]) -> list[bytes]:
+    async def embed(self, texts: Sequence[str], *, requested: Requested = unheard) -> list[bytes]:
         """Return the texts' vectors; see `Embedder`."""
         asked = embeddable(texts, name=self.name)
         size, vectors = self._settings.batch, list[bytes]()
         try:
             async with asyncio.timeout(self._settings.timeout_s):
                 for start in range(0, len(asked), size):
+                    part = range(start, min(start + size, len(asked)))
+                    heard = partial(requested, self._settings.model, part)
                     async with self._calls:
-                        vectors += await self._one_request(asked[start : start + size])
+                        vectors += await self._one_request([asked[n] for n in part], heard)
         except TimeoutError:
             raise ModelFailed(f"{self._service} did not finish within {self._settings.timeout_s:g} s") from None
         return vectors
@@ -82,14 +96,18 @@ class OpenAIEmbedder:
                 self._client = await asyncio.to_thread(_make_client, self._settings, service=self._service)
             return self._client
 
-    async def _one_request(self, texts: list[str]) -> list[bytes]:
+    async def _one_request(self, texts: list[str], heard: Callable[[int | None], None]) -> list[bytes]:
         request: dict[str, object] = {"model": self._settings.model, "input": texts}
         known = SERVED.get(self._settings.model)
         if known is not None and known.dims != self.dims:
             request["dimensions"] = self.dims
-        body = await self._posted(
-            msgspec.json.encode(request), limit=HEAD_BYTES + len(texts) * self.dims * NUMBER_BYTES
-        )
+        content, limit = msgspec.json.encode(request), HEAD_BYTES + len(texts) * self.dims * NUMBER_BYTES
+        try:
+            body = await self._posted(content, limit=limit)
+        except asyncio.CancelledError:  # also where it took too long: the service does not know, and charges for it
+            heard(None)
+            raise
+        heard(_tokens(body))
         try:
             return self._read(body, count=len(texts))
         except (msgspec.MsgspecError, ValueError) as exc:
@@ -133,6 +151,16 @@ class OpenAIEmbedder:
                 f"{self._service} made vectors of {strange} dimensions, not {self.dims}; set dims to what it makes"
             )
         return unit_vectors([item.embedding for item in items])
+
+
+def _tokens(body: bytes) -> int | None:
+    """Return the tokens as the service tells them; None: it does not, or can't mean it: money is counted from them."""
+    try:
+        usage = msgspec.json.decode(body, type=_Counted).usage
+    except (msgspec.MsgspecError, ValueError):
+        return None
+    told = None if usage is None else usage.total_tokens if usage.prompt_tokens is None else usage.prompt_tokens
+    return told if told is not None and 0 <= told <= MOST_TOKENS else None
 
 
 def _make_client(settings: EmbedderSettings, *, service: str) -> AsyncOpenAI:

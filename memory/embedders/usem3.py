@@ -21,6 +21,7 @@ import numpy.typing as npt
 from config.embedders import USEM3
 from memory.embedders.texts import embeddable
 from memory.errors import ModelFailed
+from memory.models import Requested, unheard
 from memory.vectors import unit_vectors
 
 if TYPE_CHECKING:
@@ -47,8 +48,8 @@ class Usem3Embedder:
         """Load the model; see `Embedder`."""
         await self._in_time([self._loaded])
 
-    async def embed(self, texts: Sequence[str]) -> list[bytes]:
-        """Return the texts' vectors; see `Embedder`."""
+    async def embed(self, texts: Sequence[str], *, requested: Requested = unheard) -> list[bytes]:
+        """Return the texts' vectors; see `Embedder`. Nothing is requested of anybody."""
         slices = _slices(embeddable(texts, name=self.name))
         parts = await self._in_time([partial(self._encoded, part) for part in slices])
         return [vector for part in parts for vector in part]

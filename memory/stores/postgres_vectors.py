@@ -32,7 +32,8 @@ _MISSING = statement(
     LIMIT %(limit)s) f)""")
 )
 _TEXTS = statement("""SELECT f.scope_id, f.id, f.person_id, f.namespace, coalesce(m.text, p.text, ''),
-    coalesce(m.version, (p.id IS NOT NULL)::integer)
+    coalesce(m.version, (p.id IS NOT NULL)::integer), coalesce(m.turn_id, 0), coalesce(m.channel, ''),
+    coalesce(m.conversation, ''), coalesce(m.chat_type, 'private')
   FROM unnest(%(scope_ids)s::bigint[], %(ids)s::bigint[]) WITH ORDINALITY AS a (scope_id, id, place)
   JOIN fragments f ON f.scope_id = a.scope_id AND f.id = a.id
   LEFT JOIN messages m ON f.scope_id <> 0 AND m.scope_id = f.scope_id AND m.id = f.id AND m.deleted_ms IS NULL
@@ -98,10 +99,7 @@ class PostgresVectors:
             scope_ids, ids, persons = map(list, zip(*found, strict=True))
             await transaction.name(*set(persons))
             rows = await transaction.fetch(_TEXTS, {"scope_ids": scope_ids, "ids": ids})
-        return tuple(
-            Unembedded(scope_id=scope_id, id=id_, person_id=person_id, namespace=namespace, text=text, version=version)
-            for scope_id, id_, person_id, namespace, text, version in rows
-        )
+        return tuple(Unembedded(**dict(zip(Unembedded.__struct_fields__, row, strict=True))) for row in rows)
 
     async def leave(self, *, owner: str) -> None:
         await self._database.fetch(_LEAVE, {"scope_id": EVERYBODY, "owner": owner})

@@ -18,7 +18,8 @@ _LEASE = """INSERT INTO learners (scope_id, owner, until_ms) VALUES (:scope, :ow
 _LEAVE = "DELETE FROM learners WHERE scope_id = ? AND owner = ?"
 
 _WITH_TEXT = """SELECT f.scope_id, f.id, f.person_id, f.namespace, coalesce(m.text, p.text, ''),
-    coalesce(m.version, p.id IS NOT NULL)
+    coalesce(m.version, p.id IS NOT NULL), coalesce(m.turn_id, 0), coalesce(m.channel, ''), coalesce(m.conversation, ''),
+    coalesce(m.chat_type, 'private')
   FROM ({fragments}) AS f
   LEFT JOIN messages AS m ON f.scope_id <> 0 AND m.scope_id = f.scope_id AND m.id = f.id AND m.deleted_ms IS NULL
   LEFT JOIN profile_items AS p ON f.scope_id = 0 AND p.id = f.id AND p.status = 'active'"""
@@ -68,14 +69,8 @@ class SqliteVectors:
         def work(db: sqlite3.Connection) -> tuple[Unembedded, ...] | None:
             if not db.execute(_LEASE, lease).fetchall():
                 return None
-            return tuple(
-                Unembedded(
-                    scope_id=scope_id, id=id_, person_id=person_id, namespace=namespace, text=text, version=version
-                )
-                for scope_id, id_, person_id, namespace, text, version in db.execute(
-                    _MISSING, {"model": model, "limit": limit}
-                )
-            )
+            rows = db.execute(_MISSING, {"model": model, "limit": limit})
+            return tuple(Unembedded(**dict(zip(Unembedded.__struct_fields__, row, strict=True))) for row in rows)
 
         return await self._write(work)
 

@@ -26,6 +26,7 @@ from memory.derived import FullStore
 from memory.embedders.choice import choose_embedder
 from memory.ids import Ids
 from memory.meaning import Meaning
+from memory.models import Requested, unheard
 from memory.stores.postgres import PostgresStore
 from memory.stores.sqlite import SqliteStore
 from memory.vectors import unit_vectors
@@ -60,7 +61,7 @@ class Given:
     async def open(self) -> None:
         """Nothing is loaded."""
 
-    async def embed(self, texts: Sequence[str]) -> list[bytes]:
+    async def embed(self, texts: Sequence[str], *, requested: Requested = unheard) -> list[bytes]:
         return [self._vector] * len(texts)
 
     async def aclose(self) -> None:

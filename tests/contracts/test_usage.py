@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
+from datetime import tzinfo
+from zoneinfo import ZoneInfo
 
 import msgspec
 import pytest
@@ -13,7 +15,7 @@ from gateway.admin.database import Database
 from gateway.errors import StoreBusy
 from gateway.usage.entries import Entry
 from gateway.usage.meter import Meter
-from gateway.usage.rows import Amounts, Subject, UsageRows
+from gateway.usage.rows import PURGED_AT_ONCE, Amounts, Subject, UsageRows
 from gateway.usage.windows import Span, starts
 from tests.contracts.admin_database import URLS, open_admin_database
 from tests.unit.test_usage import NOON, PERSON, PLACE, UTC, called, said
@@ -120,6 +122,39 @@ async def test_two_persons_that_are_one_used_up_both(rows: UsageRows, database: 
     assert [(7, 2)] == await asked(database, "SELECT person, sum(messages) FROM usage_days GROUP BY person")
 
 
+async def test_what_waits_is_joined_too(rows: UsageRows, database: Database) -> None:
+    """Nothing is written for a person who is no more."""
+    there = Metered(rows)
+    there.meter.note(msgspec.structs.replace(said(1), person=8))
+    there.meter.note(said(2))
+
+    await there.meter.join(8, 7)
+    await there.meter.ready([PERSON])
+    assert 2 == there.day().messages
+    await there.meter.write()
+
+    assert [(7, 2)] == await asked(database, "SELECT person, sum(messages) FROM usage_days GROUP BY person")
+
+
+async def test_days_that_begin_at_another_time_are_counted_anew(rows: UsageRows) -> None:
+    """An admin sets the time zone while the gateway runs: what was counted for the day of before is not the new one's, and what
+    comes is counted at once."""
+    there = Metered(rows)
+    there.zone = ZoneInfo("Asia/Shanghai")
+    evening = NOON + 6 * 3_600_000  # the first of December there, the last of November by UTC
+    there.meter = there.made(clock_ms=lambda: evening)
+    await there.meter.ready([PERSON])
+    there.meter.note(said(1, at_ms=evening))
+    assert 1 == there.meter.counters.used(PERSON, starts(evening, there.zone))["day"].messages
+
+    there.zone = UTC
+    await there.meter.write()
+    await there.meter.ready([PERSON])
+    there.meter.note(said(2, at_ms=evening))
+
+    assert 2 == there.meter.counters.used(PERSON, starts(evening, UTC))["day"].messages
+
+
 async def test_a_room_that_moves_takes_along_what_it_used_up(rows: UsageRows, database: Database) -> None:
     """By day and for its quota, into what is there already; told twice, no more. Rooms of that id on other channels stay."""
     other = msgspec.structs.replace(said(9), channel="other", room="-100")
@@ -153,13 +188,38 @@ async def test_what_is_old_goes(rows: UsageRows, database: Database) -> None:
     assert [("2026-12",), ("2026-12-02",), ("2026-12-02T12:00",)] == left
 
 
-async def test_turns_that_are_counted_are_known(rows: UsageRows) -> None:
-    """By their answers; and when anything was counted last."""
+async def test_calls_that_are_counted_are_known(rows: UsageRows) -> None:
+    """By their ids, which a message may have, too; and when anything was counted last."""
     assert await rows.last_ms() is None
     await rows.write([said(9), called(2, 5)], UTC)
 
-    assert {1} == await rows.answered([1, 9, *range(100, 200)])
+    assert {2} == await rows.known([2, 9, *range(100, 200)])
     assert NOON == await rows.last_ms()
+
+
+async def test_much_that_is_old_goes_in_pieces(rows: UsageRows, database: Database) -> None:
+    """More than one transaction takes, and nothing that is not old: others write in between."""
+    old = [said(number, at_ms=NOON - DAY_MS) for number in range(PURGED_AT_ONCE + 50)]
+    for start in range(0, len(old), 300):
+        await rows.write(old[start : start + 300], UTC)
+    await rows.write([said(5000)], UTC)
+
+    gone = await rows.purge(entries_before_ms=NOON - 1, counts_before=starts(NOON, UTC), days_before="2026-11-30")
+
+    assert [(5000,)] == await asked(database, "SELECT id FROM usage_entries")
+    assert PURGED_AT_ONCE + 50 + 1 + 2 * 4 == gone  # the day, and a minute and a day of each of four
+
+
+async def test_what_several_have_used_up_is_asked_at_once(rows: UsageRows) -> None:
+    """Each gets its own, also who is asked for twice and who has used up nothing; nobody asked for, nothing told."""
+    other = Subject("person", "", "404")
+    await rows.write([said(1), called(2, 100)], UTC)
+
+    read = await rows.counted([PERSON, other, PLACE, CHANNEL, AGENT, PERSON], starts(NOON, UTC))
+
+    spans = dict.fromkeys(("minute", "day", "month"), Amounts(1, 100, 25))
+    assert {PERSON: spans, other: {}, PLACE: spans, CHANNEL: spans, AGENT: spans} == read
+    assert {} == await rows.counted([], starts(NOON, UTC))
 
 
 @dataclass
@@ -171,16 +231,20 @@ class Metered:
     most: int = 100
     heard: list[Entry] = field(default_factory=list)
     dropped: int = 0
+    zone: tzinfo = UTC
 
     def __post_init__(self) -> None:
-        self.meter = Meter(
+        self.meter = self.made(clock_ms=lambda: NOON)
+
+    def made(self, *, clock_ms: Callable[[], int]) -> Meter:
+        return Meter(
             self.rows,
             fresh_s=self.fresh_s,
-            zone=lambda: UTC,
+            zone=lambda: self.zone,
             read_s=lambda: 5,
             counted=self.heard.append,
             dropped=self.drop,
-            clock_ms=lambda: NOON,
+            clock_ms=clock_ms,
             most=self.most,
         )
 

@@ -97,6 +97,20 @@ class MissingContract:
         (found,) = await missing(store)
 
         assert (0, "likes tea", 1) == (found.scope_id, found.text, found.version)
+        assert (0, "", "", "private") == (found.turn_id, found.channel, found.conversation, found.chat_type)
+
+    async def test_what_is_embedded_for_whom(self, store: FullStore) -> None:
+        """A message's turn and place, as in its key: somebody pays for the embedder."""
+        await heard(store, 77, "客服?", GROUP)
+
+        first, _ = await missing(store)
+
+        where = key(user=GROUP.user, room=GROUP.room, chat_type=GROUP.chat_type)
+        _, channel, conversation, chat_type, _ = where.columns()
+        assert "group" == chat_type
+        assert (77, channel, conversation, chat_type) == (
+            first.turn_id, first.channel, first.conversation, first.chat_type,
+        )  # fmt: skip
 
     async def test_what_was_stored_is_missing_no_more(self, store: FullStore) -> None:
         """One that has no vector at all, too: it would be asked for for ever."""

@@ -61,6 +61,7 @@ async def test_a_probe_takes_the_whole_way_and_leaves_nothing(tmp_path: Path) ->
         broken = True
         await running.gateway.logged("probe not answered", "agent_unavailable")
         told = await warnings(running.session, running.gateway.url)
+        spent = set(running.rows("SELECT purpose, channel, room, person, agent, model FROM usage_entries"))
         tables = ("messages", "scopes", "persons", "ledgers", "sessions")
         kept = {table: running.rows(f"SELECT count(*) FROM {table}")[0][0] for table in tables}
 
@@ -72,3 +73,4 @@ async def test_a_probe_takes_the_whole_way_and_leaves_nothing(tmp_path: Path) ->
     assert 1 <= seen["clew_turns_total", "default", "hook", "answered", "probe"]
     assert "agent_unavailable" in told["probe"]
     assert dict.fromkeys(tables, 0) == kept
+    assert {("probe", "hook", "", 0, "default", "one")} == spent, "its call costs as any does, and is nobody's"

@@ -51,6 +51,33 @@ def test_the_last_usage_counts() -> None:
     assert Usage(prompt=9, completion=5) == read(*stream)[1].usage
 
 
+@pytest.mark.parametrize(
+    ("told", "counted"),
+    [
+        ((-5, 5), None),
+        ((5, -5), None),
+        ((2**70, 5), None),
+        ((5, 10**9 + 1), None),
+        ((0, 0), Usage(prompt=0, completion=0)),
+        ((10**9, 1), Usage(prompt=10**9, completion=1)),
+    ],
+)
+def test_figures_that_can_not_be_meant_are_none(told: tuple[int, int], counted: Usage | None) -> None:
+    """Money is counted from them: less than nothing, or more than any call takes, is not reported. The answer stands."""
+    text, done = read(chunk("x", finish="stop"), usage(*told))
+
+    assert ("x", counted) == (text, done.usage)
+
+
+def test_no_more_is_cached_than_was_asked() -> None:
+    """Nor less than nothing."""
+    for cached, counted in ((-3, 0), (3, 3), (30, 9)):
+        tokens = {"prompt_tokens": 9, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": cached}}
+        done = read(chunk("x", finish="stop"), event({"choices": [], "usage": tokens}))[1]
+        assert done.usage is not None
+        assert counted == done.usage.cached
+
+
 def test_thinking_lasts_until_the_first_text() -> None:
     """The duration runs from the first thought to the first text, or to the end if there was none (A17)."""
     thought, said, end = chunk(reasoning_content="hm"), chunk("x"), chunk(finish="stop")

@@ -120,6 +120,59 @@ async def test_no_more_requests_at_once_than_allowed(server: ModelServer, make: 
     assert (8, 2) == (len(server.bodies), most)
 
 
+def reporting(usage: Any) -> Answer:
+    """Answer with vectors and what is said to have been used."""
+    return lambda server, request: _with_usage(server, usage)
+
+
+async def _with_usage(server: ModelServer, usage: Any) -> web.StreamResponse:
+    items = [{"index": n, "embedding": vector} for n, vector in enumerate(vectors_of(server.bodies[-1], dims=3))]
+    return web.json_response({"data": items, "usage": usage})
+
+
+async def test_tells_what_each_request_took(server: ModelServer, make: MakeEmbedder) -> None:
+    """By the model's name, as prices are; which texts it was for, and the tokens, where they are told and can be meant."""
+    told = [
+        {"prompt_tokens": 7, "total_tokens": 9},
+        {"total_tokens": 9},
+        {"prompt_tokens": -1},
+        None,
+        {"prompt_tokens": "x"},
+    ]
+    server.will(*map(reporting, told))
+    heard: list[tuple[str, list[int], int | None]] = []
+
+    vectors = await make(**THREE, batch=2).embed(
+        [f"text {n}" for n in range(9)],
+        requested=lambda model, which, tokens: heard.append((model, [*which], tokens)),
+    )
+
+    assert 9 == len(vectors)
+    assert [
+        ("m-3", [0, 1], 7),
+        ("m-3", [2, 3], 9),
+        ("m-3", [4, 5], None),
+        ("m-3", [6, 7], None),
+        ("m-3", [8], None),
+    ] == heard
+
+
+async def test_what_was_not_waited_for_was_asked_all_the_same(server: ModelServer, make: MakeEmbedder) -> None:
+    """Its service charges for it. What it refused, and what never came there, cost nothing."""
+    heard: list[int | None] = []
+    server.will(refuse(401), silent)
+    embedder = make(**THREE, timeout_s=0.3)
+
+    for _ in range(2):
+        with pytest.raises(ModelFailed):
+            await embedder.embed(["a"], requested=lambda model, which, tokens: heard.append(tokens))
+    away = make(**THREE, base_url=f"http://127.0.0.1:{free_port()}/v1")
+    with pytest.raises(ModelFailed):
+        await away.embed(["a"], requested=lambda model, which, tokens: heard.append(tokens))
+
+    assert [None] == heard
+
+
 async def test_tries_again_what_may_pass(server: ModelServer, make: MakeEmbedder) -> None:
     """A limit, an overload and a lost connection cost a moment, when the service asks for one that long."""
     soon = {"retry-after-ms": "10"}

@@ -14,7 +14,8 @@ from memory.base import Owner
 from memory.choosing import UNKNOWN, Near
 from memory.derived import FullStore
 from memory.errors import ModelFailed
-from memory.meaning import Meaning
+from memory.meaning import Asked, Meaning
+from memory.models import Asker
 from tests.contracts.columns import Column, SqliteColumn
 from tests.contracts.derived import answered, learned, person
 from tests.contracts.store import NOW, item, key, opened, owner, wish
@@ -114,6 +115,33 @@ class TestNear:
         assert {group.id} == await ids(scope.id)
         assert set() == await ids(other.id)
         assert set() == await ids(other.id, private_in_group=True), "a message of another place"
+
+    async def test_who_is_asked_for_is_told(self, store: FullStore, embedder: FakeEmbedder) -> None:
+        """A question is its turn's, and so is what is embedded later: the embedder may cost money."""
+        heard_of: list[tuple[str, list[Asked], int | None]] = []
+        meaning = Meaning(
+            [embedder],
+            store.vectors,
+            cache_bytes=1_000_000,
+            question_s=1,
+            spent=lambda model, texts, tokens: heard_of.append((model, list(texts), tokens)),
+        )
+        await meaning.open()
+        await heard(store, 41, "我穿42码的鞋", GROUP)
+        me = await person(store)
+        scope = await opened(store, room="g", chat_type="group")
+        embedder.tokens = 12
+        await embed(meaning)
+        reader, asker = owner(scope.id, person_id=me, chat_type="group"), Asker(turn_id=42, person_id=me)
+        loaded = await store.load(wish(scope.id, person_id=me))
+        await meaning.near(reader, "sneakers?", loaded.corpus, asker=asker)
+
+        where = key(user=GROUP.user, room=GROUP.room, chat_type=GROUP.chat_type)
+        _, channel, conversation, chat_type, _ = where.columns()
+        group = Asker(turn_id=41, person_id=me, channel=channel, conversation=conversation, chat_type=chat_type)
+        assert [(group, "我穿42码的鞋"), (group, "reply to 我穿42码的鞋")] == heard_of[0][1]
+        assert (embedder.name, [(asker, "sneakers?")], 12) == heard_of[1]
+        assert 2 == len(heard_of)
 
     async def test_items_that_were_compared_are_named(self, store: FullStore, embedder: FakeEmbedder) -> None:
         """So that those below the threshold can be told from those that nobody has compared yet."""
@@ -227,7 +255,9 @@ async def test_the_settings_name_the_embedder_and_the_one_before(
     store: FullStore, settings: dict[str, object], expected: list[str]
 ) -> None:
     """One that is both serves once."""
-    meaning = make_meaning(MeaningSettings.model_validate(settings), store.vectors)
+    meaning = make_meaning(
+        MeaningSettings.model_validate(settings), store.vectors, spent=lambda model, texts, tokens: None
+    )
 
     assert expected == ([] if meaning is None else meaning.names)
 

@@ -131,6 +131,19 @@ async def test_by_everything(by: str, *, chinese: bool) -> None:
     assert nobody.get(by, ("webhook ada", "webhook ada"))[chinese] in shown
 
 
+@pytest.mark.parametrize(
+    ("chinese", "words"), [(False, "embedder (recall by meaning)"), (True, "向量模型（按语义回忆）")]
+)
+async def test_what_memory_costs_has_a_name(words: str, *, chinese: bool) -> None:
+    """Its embedder is no agent; and what is known of people is of no channel, which nothing is to be seen below."""
+    shown = told(await page(Spent(lines=(line("(embedder)"),)), "?by=agent", chinese=chinese))
+    assert words in shown
+    for by, none in (("channel", None), ("room", "")):
+        everywhere = await page(Spent(lines=(line("", channel=none),)), f"?by={by}", chinese=chinese)
+        assert ("不属于任何渠道：关于人的记忆" if chinese else "no channel: what is known of people") in everywhere
+        assert "channel=&amp;" not in everywhere
+
+
 async def test_what_makes_no_sense_is_said() -> None:
     """And this month is shown in its place; an unknown grouping is the first one."""
     spent = Spent(lines=(line("shop"),))

@@ -17,6 +17,7 @@ from gateway.metrics import Metrics
 from gateway.usage.enforcing import Admitted, cause_of_event
 from gateway.usage.entries import message
 from gateway.usage.parts import UsageParts
+from gateway.usage.rows import person_subject
 from memory.base import Identity
 from memory.derived import FullStore
 from tests.contracts.columns import COLUMNS
@@ -44,8 +45,9 @@ class World:
     """The quotas of one instance, at a time that tests set."""
 
     def __init__(self, folder: Path) -> None:
-        (folder / "my.yaml").write_text(SETTINGS, "utf-8")
-        self.configuration = load(folder / "my.yaml", {})
+        self.path = folder / "my.yaml"
+        self.path.write_text(SETTINGS, "utf-8")
+        self.configuration = load(self.path, {})
         self.now, self.number, self.human = NOON, 0, False
         self.metrics = Metrics(version="1")
         self.usage: UsageParts
@@ -197,6 +199,20 @@ async def test_what_waited_is_asked_about_again(world: World) -> None:
     assert await world.usage.quotas.used_up(world.said(channel="free"), free, agent="helper", person=person) is None
 
 
+async def test_the_second_look_reads_nothing_for_limits_of_messages(world: World) -> None:
+    """Those were counted as they came, this one among them; where there is no other limit nobody is looked up."""
+    (folder := world.path).write_text(SETTINGS.replace(", tokens: {day: 5000}", ""), "utf-8")
+    world.configuration = load(folder, {})
+    person = await world.store.person(ADA, now_ms=NOON)
+    await world.say()
+    await world.say()
+    world.usage.meter.counters.clear()
+
+    room = world.configuration.effective("shop", "dm-u1", None)
+    assert await world.usage.quotas.used_up(world.said(), room, agent="helper", person=person) is None
+    assert [person_subject(person)] == world.usage.meter.counters.stale([person_subject(person)], now_s=0)
+
+
 async def test_people_are_told_now_and_then(world: World) -> None:
     """Once an hour each, about a minute once a minute; each rule and person on their own."""
     quotas, rule = world.usage.quotas, "quota_person_messages_day"
@@ -245,12 +261,16 @@ async def test_people_may_be_told_before(world: World) -> None:
 
 
 async def test_what_is_spent_is_measured(world: World) -> None:
-    """Money in the currency of the settings, calls without a price apart, messages as neither."""
+    """Tokens and money in the currency of the settings, calls without a price apart, memory's apart, messages as neither."""
     event = world.said()
     world.usage.meter.note(called(950, 1_000_000))
     world.usage.meter.note(msgspec.structs.replace(called(951, 9), money=None))
+    world.usage.meter.note(msgspec.structs.replace(called(953, 40), purpose="memory", completion=2))
     world.usage.meter.note(message(952, cause=cause_of_event(event, None), agent="helper", at_ms=NOON))
 
     shown = world.metrics.render().decode()
-    assert 'clew_cost_total{agent="helper",currency="USD"} 0.25' in shown
+    assert 'clew_cost_total{agent="helper",currency="USD"} 0.25001' in shown
+    assert 'clew_tokens_total{agent="helper",kind="prompt"} 1.000009e+06' in shown
+    assert 'clew_tokens_total{agent="helper",kind="memory_prompt"} 40.0' in shown
+    assert 'clew_tokens_total{agent="helper",kind="memory_completion"} 2.0' in shown
     assert 'clew_unpriced_calls_total{agent="helper"} 1.0' in shown

@@ -76,7 +76,6 @@ async def test_the_service_is_asked_for_json_of_the_schema_and_little_invention(
     assert ["Be a clerk.", "注意：<message>hi</message>"] == [message["content"] for message in body["messages"]]
     assert SCHEMA == body["response_format"]["json_schema"]["schema"]
     assert 77 in body.values()
-    assert b'agent="small",kind="memory_prompt"} 11.0' in world.metrics.render()
     ((usage, about),) = world.spent
     assert usage is not None
     assert (11, "tiny", False) == (usage.prompt, about["model"], about["failed"])

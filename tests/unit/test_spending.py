@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from datetime import tzinfo
+from functools import partial
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -14,13 +16,14 @@ from hypothesis import strategies as st
 from config.settings import Settings
 from gateway.admin.database import Database
 from gateway.agent import Caller, Usage
-from gateway.usage.entries import Cause, Entry, Tokens, call, message
+from gateway.usage.entries import EMBEDDER, Cause, Entry, Tokens, call, message
 from gateway.usage.meter import Meter
 from gateway.usage.reports import UsageReports, Wanted
 from gateway.usage.rows import Purpose, UsageRows
 from gateway.usage.spending import Spending, cause_of, cause_of_ledger
 from memory.base import Call, Frame
 from memory.ids import Ids
+from memory.models import Asker
 from memory.tokens import estimate
 from tests.contracts.admin_database import open_admin_database
 from tests.contracts.store import ledger
@@ -87,8 +90,9 @@ async def test_what_a_call_counts_as(
 ) -> None:
     """As its service tells; else by the prompt that it was sent and the words that came, as whoever stops every answer would pay
     for none; in every script (langchain-ai/langchainjs#11304)."""
-    world.spending.answered(ended, turn_id=5, caller=ADA, prompt_tokens=90, text=text)
+    counted = world.spending.answered(ended, turn_id=5, caller=ADA, prompt_tokens=90, text=text)
 
+    assert world.noted[0].id == counted.id
     (one,) = world.told()
     money = told[-1] if told[-1] is not None else round(90 * 0.25 + told[2] * 2)
     assert ("answer", *told[:-1], money) == one
@@ -102,7 +106,8 @@ async def test_what_a_call_counts_as(
 
 async def test_where_no_model_answers_nothing_is_spent(world: World) -> None:
     """Only messages count of the demo agent."""
-    world.spending.answered(Call(agent="demo", ms=1), turn_id=5, caller=ADA, prompt_tokens=90, text=WORDS)
+    demo = Call(agent="demo", ms=1)
+    assert demo == world.spending.answered(demo, turn_id=5, caller=ADA, prompt_tokens=90, text=WORDS)
     world.spending.answering([5, 6], caller=ADA, agent="demo")
     world.spending.answering([5], caller=ADA, agent="demo")  # its turn began again
 
@@ -130,6 +135,61 @@ async def test_what_memory_asks_counts_for_its_conversation(
     assert ("memory", 50, "shop", "客服", 7, "small") == (
         one.purpose, one.turn_id, one.channel, one.room, one.person, one.agent,
     )  # fmt: skip
+
+
+async def test_the_embedder_is_paid_by_those_whose_words_it_got(world: World) -> None:
+    """Each turn its share of the tokens, to the last of them; with the person and place whose words they are, in every script.
+    What is known of a person wherever it was said is of no channel."""
+    ada = Asker(turn_id=5, person_id=7, channel="shop", conversation="客服/9", chat_type="group")
+    item = Asker(person_id=8)
+    texts = [
+        (ada, WORDS),
+        (item, "likes tea"),
+        (ada, "one more"),
+        (Asker(turn_id=6, person_id=7, channel="shop"), "hm"),
+    ]
+
+    world.spending.embedded("mini", texts, 1001)
+
+    assert 1001 == sum(one.prompt for one in world.noted)
+    assert [(5, "shop", "客服", 7), (0, "", "", 8), (6, "shop", "", 7)] == [
+        (one.turn_id, one.channel, one.room, one.person) for one in world.noted
+    ]
+    assert {("memory", EMBEDDER, "mini", False)} == {
+        (one.purpose, one.agent, one.model, one.estimated) for one in world.noted
+    }
+    assert all(one.prompt > 0 for one in world.noted)
+    assert len({one.id for one in world.noted}) == 3
+
+
+async def test_what_an_embedder_does_not_tell_is_estimated(world: World) -> None:
+    """Text by text; a model without a price costs nobody knows what."""
+    world.spending.embedded("unknown", [(Asker(turn_id=5), WORDS)], None)
+    world.spending.embedded("mini", [], None)
+
+    assert [("memory", estimate(WORDS), 0, 0, True, False, None)] == world.told()
+
+
+async def test_many_small_texts_cost_what_they_cost_together(world: World) -> None:
+    """A question of ten tokens at 0.02 a million is a fifth of a millionth: rounded each for itself, they would all be free."""
+    for _ in range(1000):
+        world.spending.embedded("tiny", [(Asker(turn_id=5), "a question"), (Asker(turn_id=6), "another")], 10)
+
+    assert 1000 * 10 * 2 // 100 == sum(one.money or 0 for one in world.noted)
+
+
+async def test_the_probe_is_paid_by_its_channel_and_agent(world: World) -> None:
+    """It is nobody's; where no model answers it costs nothing."""
+    nobody = msgspec.structs.replace(ADA, person_id=None, chat_type="private")
+    spent = partial(world.spending.probed, turn_id=5, caller=nobody, agent="helper", prompt="ping", failed=False)
+    spent(Usage(prompt=100, completion=2), model="mini", text="pong")
+    spent(None, model="mini", text="pong")
+    spent(None, model="", text="pong")
+
+    assert [("probe", 100, 2, False), ("probe", estimate("ping"), estimate("pong"), True)] == [
+        (one.purpose, one.prompt, one.completion, one.estimated) for one in world.noted
+    ]
+    assert {("shop", "", 0, "helper")} == {(one.channel, one.room, one.person, one.agent) for one in world.noted}
 
 
 def test_private_talk_is_the_persons_alone() -> None:

@@ -18,7 +18,13 @@ from gateway.usage.rows import Amounts, Subject
 from gateway.usage.windows import ends, starts, zone
 
 PRICES = PriceSettings.model_validate(
-    {"models": {"mini": {"input": 0.25, "cached_input": 0.025, "output": 2}, "free": {"input": 0, "output": 0}}}
+    {
+        "models": {
+            "mini": {"input": 0.25, "cached_input": 0.025, "output": 2},
+            "free": {"input": 0, "output": 0},
+            "tiny": {"input": 0.02, "output": 0},
+        }
+    }
 )
 UTC, SHANGHAI, BERLIN = zone("UTC"), ZoneInfo("Asia/Shanghai"), ZoneInfo("Europe/Berlin")
 
@@ -144,6 +150,14 @@ def reached_now(counted: Counters, at_ms: int = NOON) -> str | None:
     found = limits_for(channel="shop", room=ROOM.room, person=7, agent="helper", quota=QUOTA, of_agent=None)
     limit = reached(found, lambda subject: counted.used(subject, starts(at_ms, UTC)))
     return None if limit is None else limit.rule
+
+
+def test_the_smallest_amount_of_money_is_a_limit() -> None:
+    """Less than the least that is counted is that: a limit of nothing would hold everybody back from the start."""
+    least = QuotaSettings.model_validate({"person": {"money": {"day": 0.0000001}}})
+    (limit,) = limits_for(channel="shop", room="", person=7, agent="helper", quota=least, of_agent=None)
+
+    assert 1 == limit.most
 
 
 def test_a_limit_holds_until_its_time_is_over() -> None:

@@ -27,8 +27,9 @@ class SpentAsked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SpentLine(msgspec.Struct, frozen=True, kw_only=True):
-    """What one group spent. `key` is what it is grouped by: a name, a day, a person's number ("" nobody, or who was erased), or a
-    room ("" private). `channel` is a room's. `name` is a person's account, for those who may see it. `money` None: no call had a
+    """What one group spent. `key` is what it is grouped by: a name (agent `(embedder)`: memory's; channel "": what is known of
+    people, wherever they said it), a day, a person's number ("" nobody, or who was erased), or a room ("" private). `channel` is
+    a room's. `name` is a person's account, for those who may see it. `money` None: no call had a
     price; `unpriced` calls are not in it. `estimated`: calls of which the tokens were not reported."""
 
     key: str
@@ -90,9 +91,9 @@ class TurnAsked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CountedLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A message, or a call for an answer or for memory."""
+    """A message, or a call for an answer, for memory, or for the gateway's own probe."""
 
-    purpose: Literal["message", "answer", "memory"]
+    purpose: Literal["message", "answer", "memory", "probe"]
     at_ms: int
     agent: str
     model: str

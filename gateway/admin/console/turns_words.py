@@ -145,6 +145,7 @@ WORDS: Catalogue = {
     "turns.purpose": {"en": "For", "zh": "用途"},
     "turns.purpose.answer": {"en": "the answer", "zh": "回答"},
     "turns.purpose.memory": {"en": "memory", "zh": "记忆"},
+    "turns.purpose.probe": {"en": "the probe", "zh": "自检"},
     "turns.spent": {"en": "What was counted", "zh": "计费明细"},
     "turns.reason": {"en": "What the platform or service said", "zh": "平台或服务的说明"},
     "turns.attempts": {"en": "Begun", "zh": "开始次数"},

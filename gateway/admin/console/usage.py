@@ -18,6 +18,7 @@ from gateway.admin.console.part import NavEntry, Part, get
 from gateway.admin.console.usage_words import WORDS
 from gateway.admin.console.visit import Visit
 from gateway.admin.operations import FieldProblem, Invalid
+from gateway.usage.entries import EMBEDDER
 from gateway.usage.reports import By
 
 _BY: tuple[By, ...] = ("channel", "room", "person", "agent", "model", "purpose", "day")
@@ -150,8 +151,8 @@ def _spans(visit: Visit, told: acts.SpentTold, asked: acts.SpentAsked, measure: 
 
 
 def _line(visit: Visit, one: acts.SpentLine, told: acts.SpentTold, asked: acts.SpentAsked, measure: str) -> Line:
-    deeper = _DEEPER.get(asked.by) if asked.by in ("channel", "room") else None
     channel = one.key if asked.by == "channel" else one.channel
+    deeper = _DEEPER.get(asked.by) if asked.by in ("channel", "room") and channel else None
     shown = {"by": deeper, "measure": measure, "since": told.since, "until": told.until, "channel": channel}
     whole, part = Decimal(told.total.money or 0), Decimal(one.money or 0)
     return Line(
@@ -187,8 +188,12 @@ def _person(visit: Visit, person: str) -> str:
 def _name(visit: Visit, key: str, by: By, channel: str | None) -> str:
     if by == "purpose":
         return visit.t(f"usage.purpose.{key}")
+    if key == EMBEDDER:
+        return visit.t("usage.embedder")
+    if by == "room" and not channel:
+        return visit.t("usage.none.channel")
     if not key:
-        word = visit.t(f"usage.none.{by}") if by in ("person", "room", "model") else "–"
+        word = visit.t(f"usage.none.{by}") if by in ("person", "room", "model", "channel") else "–"
         return f"{channel}: {word}" if channel else word
     return f"{channel}: {key}" if channel else key
 
