@@ -132,7 +132,10 @@ async def replayed(
     difference = [*_changed_values(ledger, now), *_changed_entries(ledger, now)]
     exact = None
     if was is not None:
-        then, _ = assemble(_inputs(ledger, was, loaded, tokenizer_then))
+        # Whose rows may be read depends on the settings, too.
+        alike = (was.namespace, was.private_in_group) == (policy.namespace, policy.private_in_group)
+        before = loaded if alike else await _reloaded(store, ledger, was)
+        then, _ = assemble(_inputs(ledger, was, before, tokenizer_then))
         if prompt_digest(then) == ledger.prompt_digest:
             exact = then
         else:

@@ -223,6 +223,20 @@ class TestMemorySections:
         assert same.identical
         assert "profile 62: in (recent, 4 tokens) -> no longer kept" in other.difference
 
+    async def test_settings_that_change_whose_rows_count(self, column: Column) -> None:
+        """Under another namespace the profile stays out; the prompt of then is shown as it was, as no row has changed."""
+        async with remembering(column) as talk, column.open() as store:
+            person_id = await store.person(Identity(kind="web", tenant="", account="U1"), now_ms=NOW)
+            await store.put_profile([_item(62, "likes white", person_id=person_id)])
+            prepared = await talk.say("what do you know?", "this", policy=POLICY, person_id=person_id)
+            elsewhere = msgspec.structs.replace(POLICY, namespace="other")
+            other = await replay(talk, prepared, elsewhere, was=POLICY)
+
+        assert prepared.context == other.then
+        assert "likes white" in prepared.context.system
+        assert "likes white" not in other.context.system
+        assert not [line for line in other.difference if "rows have changed" in line]
+
 
 async def _remember(store: Store, scope_id: int, session_id: str, person_id: int) -> None:
     of_session: dict[str, Any] = {"scope_id": scope_id, "session_id": session_id, "created_ms": NOW}
