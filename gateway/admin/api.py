@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 
@@ -30,6 +30,8 @@ logger = logging.getLogger(__name__)
 PREFIX = "/api/v1"
 BODY_BYTES, BODY_S = 1_048_576, 20.0
 AWAY_S = 2.0
+STALLED_S = 60.0
+"""Seconds that a stream waits for its reader to take what was sent."""
 
 ActorOf = Callable[[web.Request], Awaitable[Actor | None]]
 """Tells who calls; None: nobody that is known."""
@@ -112,9 +114,11 @@ def _answer(result: object) -> web.Response:
     return web.Response(status=204) if body == b"{}" else web.Response(body=body, content_type="application/json")
 
 
-async def streamed(request: web.Request, stream: Stream, *, lost: Callable[[], Awaitable[None]]) -> web.StreamResponse:
+async def streamed(
+    request: web.Request, stream: Stream, *, lost: Callable[[], Awaitable[None]], stalled_s: float = STALLED_S
+) -> web.StreamResponse:
     """Send what comes piece by piece; ends with the stream, with its reader, with the gateway, or when the right to it
-    is `lost` (returns then)."""
+    is `lost` (returns then). A reader that takes nothing for `stalled_s`, or at one of these ends, is cut off."""
     response = web.StreamResponse(headers={"Content-Type": stream.media})
     if stream.filename is not None:
         response.headers["Content-Disposition"] = f'attachment; filename="{stream.filename}"'
@@ -122,15 +126,34 @@ async def streamed(request: web.Request, stream: Stream, *, lost: Callable[[], A
     pieces = stream.pieces
     closing = asyncio.create_task(_first(request.app[CLOSING].wait(), lost()), name="closing")
     try:
-        while (piece := await _next(pieces, closing)) is not None:
-            await response.write(piece)
+        taken = True
+        while taken and (piece := await _next(pieces, closing)) is not None:
+            taken = await _taken(response.write(piece), closing, within_s=stalled_s)
+        if (
+            not (taken and await _taken(response.write_eof(), closing, within_s=stalled_s))
+            and request.transport is not None
+        ):
+            request.transport.abort()
     finally:
         closing.cancel()
         await asyncio.gather(closing, return_exceptions=True)
         if (aclose := getattr(pieces, "aclose", None)) is not None:
             await aclose()
-    await response.write_eof()
     return response
+
+
+async def _taken(write: Coroutine[object, object, None], closing: asyncio.Task[None], *, within_s: float) -> bool:
+    """Whether the reader took what was written: it is waited for no longer than the stream may last."""
+    writing = asyncio.create_task(write, name="write")
+    try:
+        await asyncio.wait((writing, closing), timeout=within_s, return_when=asyncio.FIRST_COMPLETED)
+        if not writing.done():
+            return False
+        writing.result()
+        return True
+    finally:
+        writing.cancel()
+        await asyncio.gather(writing, return_exceptions=True)
 
 
 async def _first(*ends: Awaitable[object]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import aiohttp
 import msgspec
@@ -16,8 +17,9 @@ from openapi_spec_validator import validate
 from adapters.errors import AdapterFault
 from adapters.problems import CONTENT_TYPE, as_problem
 from adapters.sse import CLOSING
-from gateway.admin.api import routes
+from gateway.admin.api import routes, streamed
 from gateway.admin.openapi import document
+from gateway.admin.operations import Stream
 from gateway.admin.rights import Actor, Role
 from tests.unit.admin_acts import Kept, actor, made
 
@@ -165,3 +167,62 @@ async def test_the_document_is_valid_and_whole(client: Client) -> None:
     }
     assert "operator, admin, owner" in told["paths"]["/api/v1/things/{thing}"]["get"]["description"]
     assert told == json.loads(msgspec.json.encode(document(made().operations, version="1")))
+
+
+class Flood:
+    """A stream that never ends, and a reader that takes nothing of it."""
+
+    def __init__(self) -> None:
+        self.ended, self.revoked = asyncio.Event(), asyncio.Event()
+        self.sent = 0
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        try:
+            while True:
+                self.sent += 1
+                yield b"x" * 65_536
+        finally:
+            self.ended.set()
+
+    async def lost(self) -> None:
+        await self.revoked.wait()
+
+    @asynccontextmanager
+    async def unread(self, *, stalled_s: float) -> AsyncIterator[None]:
+        async def serve(request: web.Request) -> web.StreamResponse:
+            stream = Stream(self.pieces(), media="text/event-stream")
+            return await streamed(request, stream, lost=self.lost, stalled_s=stalled_s)
+
+        app = web.Application()
+        app[CLOSING] = asyncio.Event()
+        app.router.add_get("/flood", serve)
+        async with TestServer(app) as server:
+            reader, writer = await asyncio.open_connection(server.host, server.port, limit=1024)
+            writer.write(b"GET /flood HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert b"200" in await reader.readline()
+            yield
+            writer.close()
+
+    async def stands_still(self) -> None:
+        """Wait until what was sent fills all buffers."""
+        seen = -1
+        while seen != self.sent:
+            seen = self.sent
+            await asyncio.sleep(0.1)  # the line between has no event for it
+
+
+async def test_a_reader_that_takes_nothing_is_cut_off() -> None:
+    """It holds a place that somebody else may want: not for ever."""
+    flood = Flood()
+    async with asyncio.timeout(20), flood.unread(stalled_s=0.3):
+        await flood.ended.wait()
+
+
+async def test_a_reader_that_takes_nothing_loses_its_right_all_the_same() -> None:
+    """What was revoked ends a stream also while it waits for its reader."""
+    flood = Flood()
+    async with asyncio.timeout(20), flood.unread(stalled_s=600):
+        await flood.stands_still()
+        assert not flood.ended.is_set()
+        flood.revoked.set()
+        await flood.ended.wait()
