@@ -18,8 +18,8 @@ import msgspec
 from memory.base import Quoted
 from memory.key import Scope
 
-TALKS = 1_000
-"""Conversations that one look passes at most."""
+TALKS = 20_000
+"""Conversations of a channel, or of a person, that one look passes at most."""
 SEARCHED_TALKS = 200
 """Conversations that one page of a search reads at most."""
 SEARCHED_LINES = 20_000
@@ -64,8 +64,8 @@ class Earlier(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """Something said in a conversation. `overheard`: by somebody who did not ask the bot. A deleted line has its place, and no
-    text."""
+    """Something said in a conversation. `overheard`: by somebody who did not ask the bot. A reply with a `speaker_name` is a
+    human's, in the agent's stead. A deleted line has its place, and no text."""
 
     id: int
     scope_id: int
@@ -86,6 +86,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     platform_message_id: str | None
     reply_to: str | None
     quote: Quoted | None
+    for_agent: bool = False  # a human left it for the agent, and people did not see it
     earlier: tuple[Earlier, ...] = ()  # oldest first
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from memory.base import Quoted
+from memory.base import HANDED_BACK, Quoted
 from memory.browsing import (
     SEARCHED_LINES,
     SEARCHED_TALKS,
@@ -39,10 +39,14 @@ LAST = 1 << 62
 
 _TALK = 'id, "user", channel, conversation, chat_type, agent, title, last_ms, session_id'
 _SAID = """id, scope_id, session_id, turn_id, event_id, role, text, "user", speaker_name, person_id, agent, conversation,
-  created_ms, version, edited_ms, deleted_ms, platform_message_id, reply_to, quote"""
+  created_ms, version, edited_ms, deleted_ms, platform_message_id, reply_to, quote,
+  speaker_name <> '' AND coalesce(CAST(steps AS text), '') LIKE :left AS for_agent"""
 _HEARD = """id, scope_id, '' AS session_id, 0 AS turn_id, event_id, 'overheard' AS role, text, "user", speaker_name, person_id,
   agent, conversation, created_ms, version, NULL AS edited_ms, NULL AS deleted_ms, platform_message_id, NULL AS reply_to,
-  NULL AS quote"""
+  NULL AS quote, 0 = 1 AS for_agent"""
+_LEFT = f'%"{HANDED_BACK}"%'
+"""In a line's steps: a human left it for the agent alone. Inside a string of theirs a quotation mark would be escaped."""
+
 _LINES = (("messages", _SAID), ("observed", _HEARD))
 
 _quoted = msgspec.json.Decoder(Quoted).decode
@@ -58,38 +62,56 @@ class Spoken:
 
 def talks(spoken: Spoken, wanted: Wanted, *, after: Mark | None, limit: int) -> Looked[Talks]:
     """Do what `Browsing.talks` promises."""
-    passed, whole = yield from _passed(spoken, wanted, after=after, most=limit if wanted.room is None else TALKS)
-    found = [talk for talk in passed if _in_room(talk, wanted.room)]
-    if len(found) > limit or (len(found) == limit and not (whole and found[-1] is passed[-1])):
-        return Talks(talks=tuple(found[:limit]), next=_mark(found[limit - 1]))
-    return Talks(talks=tuple(found), next=None if whole else _mark(passed[-1]))
+    found, further = yield from _listed(spoken, wanted, after=after, most=limit)
+    return Talks(talks=tuple(found), next=further)
 
 
 def _mark(talk: Talk) -> Mark:
     return talk.last_ms, talk.id
 
 
-def _in_room(talk: Talk, room: str | None) -> bool:
-    return room is None or talk.scope.conversation.partition("/")[0] == encode_part(room, name="room")
-
-
-def _passed(spoken: Spoken, wanted: Wanted, *, after: Mark | None, most: int) -> Looked[tuple[list[Talk], bool]]:
-    """Return up to `most` conversations behind the mark, whatever their room, and whether these are all."""
-    last_ms, id_ = after or (LAST, LAST)
+def _listed(spoken: Spoken, wanted: Wanted, *, after: Mark | None, most: int) -> Looked[tuple[list[Talk], Mark | None]]:
+    """Return up to `most` of the wanted conversations behind the mark, and where it goes on; None: these are all."""
+    start, edge = after or (LAST, LAST), None
+    room = None if wanted.room is None else encode_part(wanted.room, name="room")
     if wanted.person_id is not None:
         found = yield from _of_person(wanted.person_id, wanted.channels)
-        found = [talk for talk in found if _mark(talk) < (last_ms, id_)]
+        found = [talk for talk in found if _mark(talk) < start and _in_room(talk, room)]
     else:
-        found = []
-        columns = yield from _channels(wanted.channels)
-        sql = f"""SELECT {_TALK} FROM scopes WHERE channel = :channel AND alias_of IS NULL AND last_ms > 0 AND {spoken.since}
-          AND (last_ms < :last OR last_ms = :last AND id < :id) ORDER BY {spoken.order}, id DESC LIMIT :most"""
-        for channel in columns:
-            values: Values = {"channel": channel, "last": last_ms, "id": id_, "most": most + 1}
-            rows = yield Ask(sql, values)
-            found += map(_talk, rows)
+        found, edge = yield from _of_channels(spoken, wanted.channels, room, start=start, most=most + 1)
     found.sort(key=_mark, reverse=True)
-    return found[:most], len(found) <= most
+    # What lies behind where the walk through another channel ended is still to come.
+    found = [talk for talk in found if edge is None or _mark(talk) >= edge]
+    return found[:most], _mark(found[most - 1]) if len(found) > most else edge
+
+
+def _in_room(talk: Talk, room: str | None) -> bool:
+    return room is None or talk.scope.conversation.partition("/")[0] == room
+
+
+def _of_channels(
+    spoken: Spoken, channels: Sequence[str] | None, room: str | None, *, start: Mark, most: int
+) -> Looked[tuple[list[Talk], Mark | None]]:
+    """Return up to `most` conversations of each channel behind the mark; a room's are looked for among `TALKS`. Then also how far
+    all channels were looked through; None: to their ends."""
+    found: list[Talk] = []
+    edge: Mark | None = None
+    walk = f"""SELECT {_TALK} FROM scopes WHERE channel = :channel AND alias_of IS NULL AND last_ms > 0 AND {spoken.since}
+      AND (last_ms < :last OR last_ms = :last AND id < :id) ORDER BY {spoken.order}, id DESC"""
+    for channel in (yield from _channels(channels)):
+        values: Values = {"channel": channel, "last": start[0], "id": start[1]}
+        if room is None:
+            rows = yield Ask(f"{walk} LIMIT :most", values | {"most": most})
+        else:
+            inside: Values = {"most": TALKS, "room": room, "begins": f"{room}/", "length": len(room) + 1}
+            rows = yield Ask(f"SELECT * FROM ({walk} LIMIT :most) AS passed WHERE {_IN_ROOM}", values | inside)
+            ends = yield Ask(f"{walk} LIMIT 1 OFFSET :most", values | {"most": TALKS - 1})
+            edge = max([one for one in (edge, *map(_mark, map(_talk, ends))) if one is not None], default=None)
+        found += map(_talk, rows)
+    return found, edge
+
+
+_IN_ROOM = "conversation = :room OR substr(conversation, 1, CAST(:length AS integer)) = :begins"
 
 
 def _channels(channels: Sequence[str] | None) -> Looked[list[str]]:
@@ -148,7 +170,7 @@ def page(talk_id: int, *, limit: int, before_id: int | None, after_id: int | Non
     lines: list[Line] = []
     for table, columns in _LINES:
         sql = f"SELECT {columns} FROM {table} WHERE scope_id = :scope AND id {compare} :edge ORDER BY id {order} LIMIT :most"
-        rows = yield Ask(sql, {"scope": talk_id, "edge": edge, "most": limit + 1})
+        rows = yield Ask(sql, {"scope": talk_id, "edge": edge, "most": limit + 1, "left": _LEFT})
         lines += map(_line, rows)
     lines.sort(key=lambda line: line.id, reverse=not forward)
     more, lines = len(lines) > limit, lines[:limit]
@@ -193,10 +215,10 @@ def search(
     """Do what `Browsing.search` promises."""
     # Behind a mark means behind its id, too: the conversation in which the search stopped is the first one again.
     start = None if after is None else (after.last_ms, after.talk_id + (after.line_id > 0))
-    listed, whole = yield from _passed(spoken, wanted, after=start, most=SEARCHED_TALKS)
+    listed, further = yield from _listed(spoken, wanted, after=start, most=SEARCHED_TALKS)
     found: list[Found] = []
     read = 0
-    for one in (talk for talk in listed if _in_room(talk, wanted.room)):
+    for one in listed:
         before = after.line_id if after is not None and after.talk_id == one.id and after.line_id else LAST
         while before:
             rows = yield Ask(_PART, {"scope": one.id, "before": before, "most": PART})
@@ -209,8 +231,7 @@ def search(
                 if len(found) == limit or read >= SEARCHED_LINES:
                     return Finds(found=tuple(found), lines=read, next=SearchMark(one.last_ms, one.id, id_))
             before = before if len(rows) == PART else 0
-    mark = None if whole or not listed else SearchMark(listed[-1].last_ms, listed[-1].id, 0)
-    return Finds(found=tuple(found), lines=read, next=mark)
+    return Finds(found=tuple(found), lines=read, next=None if further is None else SearchMark(*further, 0))
 
 
 _PART = """SELECT id, text FROM (
@@ -223,9 +244,8 @@ _PART = """SELECT id, text FROM (
 
 def _one(talk_id: int, id_: int) -> Looked[Line]:
     for table, columns in _LINES:
-        rows = yield Ask(
-            f"SELECT {columns} FROM {table} WHERE scope_id = :scope AND id = :id", {"scope": talk_id, "id": id_}
-        )
+        sql = f"SELECT {columns} FROM {table} WHERE scope_id = :scope AND id = :id"
+        rows = yield Ask(sql, {"scope": talk_id, "id": id_, "left": _LEFT})
         if rows:
             break
     return _line(rows[0])
@@ -245,4 +265,5 @@ def _talk(row: Sequence[Any]) -> Talk:
 def _line(row: Sequence[Any]) -> Line:
     values = dict(zip(Line.__struct_fields__, row, strict=False))
     values["user"], quote = decoded_user(values["user"]), values["quote"]
+    values["for_agent"] = bool(values["for_agent"])
     return Line(**(values | {"quote": None if quote is None else _quoted(quote)}))

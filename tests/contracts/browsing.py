@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from memory.base import Quoted, ScopeRow
-from memory.browsing import SEARCHED_LINES, SEARCHED_TALKS, Talks, Wanted, folded
+from memory.base import HANDED_BACK, Quoted, ScopeRow, Step
+from memory.browsing import SEARCHED_LINES, SEARCHED_TALKS, TALKS, Talks, Wanted, folded
 from memory.derived import FullStore
 from memory.key import scope_of
 from tests.contracts.columns import Column
@@ -87,6 +87,42 @@ class TalksContract:
         assert [] == await listed(store, Wanted(channels=()))
         assert [] == await listed(store, Wanted(channels=("a%", "*", "a")))
         assert [other.id, mine.id] == await listed(store, Wanted(channels=("a_b", "aXb"))) == await listed(store, ALL)
+
+    async def test_of_a_room_behind_many_others(self, store: FullStore, column: Column) -> None:
+        """One page looks far, and says where the next one goes on; nothing is passed over, in whatever channel it is."""
+        here, there = {"room": "r1"}, {"room": "r1", "channel": "quiet"}
+        mine = await spoken(store, "needle", at_ms=NOW - HOUR, turn_id=1, **here)
+        other = await spoken(store, "needle", at_ms=NOW - 2 * HOUR, turn_id=2, **there)
+        await column.sql(
+            'INSERT INTO scopes (id, last_ms, created_ms, "user", channel, conversation, chat_type, agent)'
+            f" SELECT n, {NOW}, 1, 'u', 'web', 'r1' || n, 'group', 'helper' FROM ({_series(column, TALKS + 5)}) AS s"
+        )
+
+        first = await store.browsing.talks(Wanted(room="r1"), after=None, limit=9)
+        assert ((), False) == (first.talks, first.next is None)
+        rest = await store.browsing.talks(Wanted(room="r1"), after=first.next, limit=9)
+        assert ([mine.id, other.id], None) == ([talk.id for talk in rest.talks], rest.next)
+        assert [mine.id, other.id] == await listed(store, Wanted(room="r1"), limit=1)
+        assert ["re: needle", "needle"] * 2 == await finds(store, "needle", Wanted(room="r1"))
+
+    async def test_of_a_person_in_many_conversations(self, store: FullStore, column: Column) -> None:
+        """None is left out, and the one last spoken in comes first, though it began first."""
+        scope = await spoken(store, "hi", at_ms=NOW + HOUR, turn_id=1, person_id=5)
+        await column.sql(
+            'INSERT INTO scopes (id, last_ms, created_ms, "user", channel, conversation, chat_type, agent)'
+            f" SELECT {scope.id} + n, {NOW} + n, 1, 'u', 'web', 'thread' || n, 'group', 'helper'"
+            f" FROM ({_series(column, 1_200)}) AS s"
+        )
+        copied = "turn_id, created_ms, tokens, version, low_value, session_id, role, text, person_id, " + (
+            '"user", channel, conversation, chat_type, agent, speaker_name, steps'
+        )
+        await column.sql(
+            f"INSERT INTO messages (scope_id, id, event_id, {copied}) SELECT {scope.id} + n, id + n, n, {copied}"
+            f" FROM messages, ({_series(column, 1_200)}) AS s WHERE role = 'user'"
+        )
+
+        found = await listed(store, Wanted(person_id=await person(column, 5)), limit=200)
+        assert [scope.id, *(scope.id + n for n in range(1_200, 0, -1))] == found
 
     async def test_of_a_room_with_its_threads(self, store: FullStore) -> None:
         """A room whose id begins like another's is another."""
@@ -202,6 +238,20 @@ class PageContract:
         assert ("third", 3, NOW + 5, quote) == (edited.text, edited.version, edited.edited_ms, edited.quote)
         assert ["first", "second"] == [earlier.text for earlier in edited.earlier]
         assert ("", NOW + 6, ()) == (deleted.text, deleted.deleted_ms, deleted.earlier)
+
+    async def test_what_humans_wrote_is_told_apart(self, store: FullStore) -> None:
+        """Who said it; and what was left for the agent alone, whatever a text spells."""
+        scope = await opened(store)
+        left = (Step(name=HANDED_BACK),)
+        spelled = (Step(name="look", detail=f'"{HANDED_BACK}"'),)
+        for n, (name, steps) in enumerate((("", ()), ("Ann 安", spelled), ("Ann 安", left), ("", left)), start=1):
+            await put(store, scope.id, replied(f"{n}", n, speaker_name=name, steps=steps), turn_id=n)
+        await store.observe(scope.id, key(), event_id=9, text="aside", speaker_name="Bob", tokens=1, now_ms=NOW, keep=9)
+
+        lines = (await store.browsing.page(scope.id, limit=9)).lines
+        assert [("", False), ("Ann 安", False), ("Ann 安", True), ("", False), ("Bob", False)] == [
+            (line.speaker_name, line.for_agent) for line in lines
+        ]
 
     async def test_a_page_reads_no_more_of_a_long_conversation(self, store: FullStore, column: Column) -> None:
         """Its time does not grow with what is stored."""
