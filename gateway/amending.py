@@ -36,7 +36,12 @@ def subject_of(event: InboundEvent) -> str | None:
     """Return the name, within its channel, of the message that the event is or is about; None: of none."""
     if isinstance(event, MoveEvent | PresenceEvent):
         return None
-    return f"{len(event.room)}:{event.room}:{event.message_id}"
+    return subject_named(event.room, event.message_id)
+
+
+def subject_named(room: str, message_id: str) -> str:
+    """Return the name of a room's message within its channel."""
+    return f"{len(room)}:{room}:{message_id}"
 
 
 def amended(route: Route, about: Sequence[Event]) -> Route | None:

@@ -95,5 +95,10 @@ def first_use(room: str) -> str:
 
 def target_of(address: Address) -> Target:
     """Return an address as the outbox keeps it: its queue is serial per room and thread."""
-    queue = f"{address.channel}:{encode_conversation(address.room, address.thread)}"
+    queue = queue_of(address.channel, address.room, address.thread)
     return Target(queue=queue, address=msgspec.msgpack.encode(address))
+
+
+def queue_of(channel: str, room: str, thread: str | None = None) -> str:
+    """Return the name of a place's queue. Raises `memory.key.InvalidKey` for a room that there can't be."""
+    return f"{channel}:{encode_conversation(room, thread)}"

@@ -16,8 +16,9 @@ from gateway.live import Live
 from gateway.metrics import Metrics
 
 DAY_MS = 86_400_000
-_ENDED = frozenset({"answered", "observed", "ignored", "applied", "failed", "dead"})
 _FAILED = frozenset({"failed", "dead"})
+_ENDED = _FAILED | {"answered"}
+"""Of messages that asked for an answer: talk that asks for none would hide that all others fail."""
 
 
 class HealthActs:

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from adapters.base import MessageEvent
 from gateway.admin.acts.conversations import (
     LIST,
     SEARCH,
@@ -29,10 +28,25 @@ from gateway.admin.acts.conversations import (
     ShowAsked,
 )
 from gateway.admin.operations import Acting, FieldProblem, Handlers, Invalid
-from gateway.admin.seen import admit, code_of, cursor, mark, missing, number, route_of, rule_of, visible
-from gateway.amending import DELETED
-from gateway.inbox.base import Event
+from gateway.admin.seen import (
+    admit,
+    code_of,
+    cursor,
+    gone,
+    mark,
+    message_id_of,
+    missing,
+    name_of,
+    number,
+    route_of,
+    rule_of,
+    text_of,
+    visible,
+)
+from gateway.amending import amended
+from gateway.inbox.base import Event, Inbox
 from gateway.inbox.looking import Looking, Sent
+from gateway.routing import Route
 from memory.browsing import Browsing, Line, Page, SearchMark, Talk, Wanted, folded
 from memory.key import ANY, decode_part, whereabouts
 
@@ -46,8 +60,9 @@ END = 1 << 62
 class ConversationActs:
     """Lists, searches and shows."""
 
-    def __init__(self, *, browsing: Browsing, looking: Looking) -> None:
+    def __init__(self, *, browsing: Browsing, inbox: Inbox, looking: Looking) -> None:
         self._browsing = browsing
+        self._inbox = inbox
         self._looking = looking
 
     def handlers(self) -> Handlers:
@@ -89,14 +104,15 @@ class ConversationActs:
         before = None if asked.before is None else number(asked.before, "line")
         behind = None if asked.behind is None else number(asked.behind, "line")
         page = await self._browsing.page(talk.id, limit=asked.limit, before_id=before, after_id=behind)
-        lines = await self._beside(talk, page, before_id=before, after_id=behind)
-        return ConversationPage(conversation=_talk(talk, acting), lines=lines, before=page.before, behind=page.behind)
+        lines, cut = await self._beside(talk, page, before_id=before, after_id=behind)
+        told = _talk(talk, acting)
+        return ConversationPage(conversation=told, lines=lines, before=page.before, behind=page.behind, cut=cut)
 
     async def _beside(
         self, talk: Talk, page: Page, *, before_id: int | None, after_id: int | None
-    ) -> tuple[LineTold, ...]:
+    ) -> tuple[tuple[LineTold, ...], bool]:
         """Lay what the queues have of the page's stretch beside its lines: from its first line on up to the next page's, so that
-        pages meet without a gap."""
+        pages meet without a gap. Return also whether some of it was left out."""
         lines = page.lines
         first = after_id if after_id is not None else lines[0].id if page.before and lines else 0
         last = before_id if before_id is not None else lines[-1].id + 1 if page.behind and lines else END
@@ -108,21 +124,46 @@ class ConversationActs:
             if page.behind and lines
             else ()
         )
-        known = {line.event_id for line in (*lines, *following)}
-        answered = {line.turn_id for line in (*lines, *following) if line.role == "assistant"}
-        turns = sorted({line.turn_id for line in lines if line.turn_id} | {event.turn_id for event in events})
+        near = (*lines, *following)
+        of_lines = await self._looking.by_id(sorted({line.event_id for line in near})) if near else ()
+        stored = {event.id: event for event in (*events, *of_lines)}
+        known = {line.event_id for line in near}
+        answered = {_turn_of(line, stored) for line in near if line.role == "assistant" and not line.for_agent}
+        turns = sorted({_turn_of(line, stored) for line in lines if line.turn_id} | {event.turn_id for event in events})
         chunks = await self._looking.chunks(turns) if turns else ()
         replies = await self._looking.replies(turns) if turns else {}
-        of_lines = await self._looking.by_id(sorted({line.event_id for line in lines})) if lines else ()
-        stored, sent = {event.id: event for event in (*events, *of_lines)}, _by_turn(chunks)
-        told = [(line.id, _line(line, stored.get(line.event_id), sent)) for line in lines]
-        told += [(one.id, _unheard(one)) for one in events if one.id not in known and one.kind == "message"]
+        sent = _by_turn(chunks)
+        told = [
+            (line.id, _line(line, stored.get(line.event_id), sent.get(_turn_of(line, stored), ()))) for line in lines
+        ]
+        told += await self._unheard([one for one in events if one.id not in known and one.kind == "message"])
         for turn_id in turns:
             head = stored.get(turn_id)
             if turn_id not in answered and replies.get(turn_id) and head is not None:
                 told.append((_after(head, told), _notice(head, replies[turn_id], sent)))
         told.sort(key=lambda one: one[0])
-        return tuple(line for _, line in told)
+        return tuple(line for _, line in told), len(events) == UNHEARD
+
+    async def _unheard(self, events: Sequence[Event]) -> list[tuple[int, LineTold]]:
+        """Return what came in and is no part of memory, each with its place; as edits have left it, and without words that were
+        deleted. Of an operator's coming and going the notice tells."""
+        subjects = sorted({event.subject for event in events if event.subject is not None})
+        about = await self._inbox.amendments(subjects) if subjects else []
+        told = []
+        for event in events:
+            route = route_of(event)
+            if route is None or route.human is None or route.human.act == "said":
+                said = [one for one in about if one.subject == event.subject]
+                left = None if route is None or gone(event, said) else amended(route, said)
+                told.append((event.id, _unheard(event, route, "" if left is None else text_of(left.event))))
+        return told
+
+
+def _turn_of(line: Line, stored: Mapping[int, Event]) -> int:
+    """Return the turn by which a line went out: of an operator's words it is their own, though memory has them with the turn
+    before."""
+    event = stored.get(line.event_id)
+    return line.turn_id if event is None else event.turn_id
 
 
 def _after(head: Event, told: Sequence[tuple[int, LineTold]]) -> int:
@@ -157,7 +198,7 @@ def _found(talk: Talk, line: Line, acting: Acting) -> FoundLine:
         conversation=_talk(talk, acting),
         line=str(line.id),
         turn=str(line.event_id) if line.event_id else None,
-        role=line.role,
+        role=_role(line),
         name=_name(line),
         user=line.user,
         text=line.text,
@@ -166,7 +207,13 @@ def _found(talk: Talk, line: Line, acting: Acting) -> FoundLine:
 
 
 def _name(line: Line) -> str:
-    return decode_part(line.agent) if line.role == "assistant" else line.speaker_name
+    return line.speaker_name or (decode_part(line.agent) if line.role == "assistant" else "")
+
+
+def _role(line: Line) -> str:
+    if line.role != "assistant" or not line.speaker_name:
+        return line.role
+    return "note" if line.for_agent else "human"
 
 
 def _by_turn(chunks: Sequence[Sent]) -> dict[int, tuple[ChunkTold, ...]]:
@@ -180,13 +227,13 @@ def _by_turn(chunks: Sequence[Sent]) -> dict[int, tuple[ChunkTold, ...]]:
     return {turn_id: tuple(told) for turn_id, told in found.items()}
 
 
-def _line(line: Line, event: Event | None, sent: Mapping[int, tuple[ChunkTold, ...]]) -> LineTold:
+def _line(line: Line, event: Event | None, sent: tuple[ChunkTold, ...]) -> LineTold:
     quote = line.quote
     return LineTold(
         line=str(line.id),
         turn=str(line.event_id) if line.event_id else None,
         session=line.session_id,
-        role=line.role,
+        role=_role(line),
         name=_name(line),
         user=line.user,
         text=line.text,
@@ -196,26 +243,23 @@ def _line(line: Line, event: Event | None, sent: Mapping[int, tuple[ChunkTold, .
         earlier=tuple(EarlierTold(version=one.version, text=one.text) for one in line.earlier),
         message=line.platform_message_id,
         quote=None if quote is None else QuoteTold(name=quote.name, text=quote.text, by_bot=quote.by_bot),
-        chunks=sent.get(line.turn_id, ()) if line.role == "assistant" else (),
+        chunks=sent if line.role == "assistant" and not line.for_agent else (),
         state="" if event is None else event.state,
         rule="" if event is None else code_of(event) or rule_of(event, route_of(event)),
     )
 
 
-def _unheard(event: Event) -> LineTold:
-    """Return what came in and is no part of memory."""
-    route = route_of(event)
-    said = route.event if route is not None and isinstance(route.event, MessageEvent) else None
+def _unheard(event: Event, route: Route | None, text: str) -> LineTold:
     return LineTold(
         line=str(event.id),
         turn=str(event.id),
         session=event.session or "",
-        role="unheard",
-        name="" if said is None else said.sender.name,
+        role="unheard" if route is None or route.human is None else "human",
+        name="" if route is None else name_of(route),
         user=event.speaker,
-        text="" if said is None or event.outcome == DELETED else said.text,
+        text=text,
         said_ms=event.accepted_ms,
-        message=None if said is None else said.message_id,
+        message=None if route is None else message_id_of(route.event),
         state=event.state,
         rule=code_of(event) or rule_of(event, route),
     )

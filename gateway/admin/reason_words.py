@@ -201,3 +201,14 @@ WHOLE: dict[str, Reason] = {
     ),
 }
 """By state: the sentence around why it was let in; and for what has no words of its own."""
+
+ADDED: dict[str, Reason] = {
+    "untold": Reason(
+        "What was to be told could not be delivered: the platform refused to take it.",
+        "要告知的内容未能送达：平台拒绝接收。",
+    ),
+    "doubtful": Reason(
+        "Whether all of it arrived is not known: the platform never confirmed it.", "是否全部送达未知：平台没有确认。"
+    ),
+}
+"""What is said behind such a sentence, of what became of what was sent."""

@@ -10,9 +10,9 @@ import msgspec
 
 from config.loader import Configuration
 from gateway.admin.acts.turns import SettingTold
-from gateway.admin.reason_words import ADMITTED, ENDED, QUOTA, QUOTA_WORDS, WHOLE, Reason
+from gateway.admin.reason_words import ADDED, ADMITTED, ENDED, QUOTA, QUOTA_WORDS, WHOLE, Reason
 from gateway.admin.seen import code_of, rule_of
-from gateway.inbox.base import Event
+from gateway.inbox.base import Event, Outcome
 from gateway.routing import Route
 
 _QUOTA = re.compile(r"quota_(person|room|channel|agent)_(messages|tokens|money)_(minute|day|month)")
@@ -27,8 +27,19 @@ class Decided(NamedTuple):
     setting: str | None
 
 
-def decided(event: Event, route: Route | None) -> Decided:
-    """Return why an event is as it is. `route` None: it was erased, or can't be read."""
+def decided(event: Event, route: Route | None, *, untold: Outcome | None = None, doubtful: bool = False) -> Decided:
+    """Return why an event is as it is. `route` None: it was erased, or can't be read. `untold`: what could not be delivered was
+    the notice of this; `doubtful`: nobody saw whether all that was sent arrived."""
+    if untold is not None:
+        first, then = decided(msgspec.structs.replace(event, outcome=untold), route), ADDED["untold"]
+        return first._replace(rule=code_of(event), en=f"{first.en} {then.en}", zh=f"{first.zh}{then.zh}")
+    found = _decided_by(event, route)
+    if not doubtful:
+        return found
+    return found._replace(en=f"{found.en} {ADDED['doubtful'].en}", zh=f"{found.zh}{ADDED['doubtful'].zh}")
+
+
+def _decided_by(event: Event, route: Route | None) -> Decided:
     code, rule = code_of(event), rule_of(event, route)
     told = event.outcome.rule if event.outcome is not None else None
     names = {"channel": event.channel, "agent": route.agent if route is not None else "?", "rule": code or rule}

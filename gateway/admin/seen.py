@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import msgspec
 
 from adapters.base import DeleteEvent, EditEvent, InboundEvent, MessageEvent, MoveEvent, PresenceEvent
 from gateway.admin.operations import Acting, FieldProblem, Invalid, Missing
+from gateway.amending import DELETED, emptied
 from gateway.inbox.base import Event
 from gateway.routing import Route, decode
 
@@ -81,9 +83,11 @@ def route_of(event: Event) -> Route | None:
         return None
 
 
-def kind_of(said: InboundEvent) -> str:
-    """Return what kind of event it is, in one word."""
-    match said:
+def kind_of(route: Route) -> str:
+    """Return what kind of event it is, in one word; `human` is what an operator does in a conversation."""
+    if route.human is not None:
+        return "human"
+    match route.event:
         case MessageEvent():
             return "message"
         case EditEvent():
@@ -96,6 +100,11 @@ def kind_of(said: InboundEvent) -> str:
             return "presence"
 
 
+def name_of(route: Route) -> str:
+    """Return the name of who said it: of an operator's words the operator's, though the event is the person's."""
+    return route.event.sender.name if route.human is None else route.human.name
+
+
 def message_id_of(said: InboundEvent) -> str | None:
     """Return the platform's id of the message that it is, or is about."""
     return None if isinstance(said, MoveEvent | PresenceEvent) else said.message_id
@@ -104,6 +113,15 @@ def message_id_of(said: InboundEvent) -> str | None:
 def text_of(said: InboundEvent) -> str:
     """Return what was said."""
     return said.text if isinstance(said, MessageEvent | EditEvent) else ""
+
+
+def gone(event: Event, about: Iterable[Event]) -> bool:
+    """Whether the event's message was deleted on its platform, by what was said `about` it: the queue keeps its words for a
+    while, and shows them to nobody."""
+    if event.outcome == DELETED:
+        return True
+    told = (route_of(one) for one in about if one.subject == event.subject)
+    return any(isinstance(one.event, DeleteEvent) or emptied(one.event) for one in told if one is not None)
 
 
 def rule_of(event: Event, route: Route | None) -> str:

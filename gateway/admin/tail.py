@@ -10,25 +10,27 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict, deque
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 
 import msgspec
 
 from gateway.admin.acts.turns import TAIL, TailAsked, TurnLine
 from gateway.admin.operations import Acting, Handlers, Stream
-from gateway.admin.seen import route_of, text_of, visible
+from gateway.admin.seen import name_of, route_of, text_of, visible
 from gateway.admin.turns import line_of
 from gateway.amending import DELETED
 from gateway.errors import StoreBusy
 from gateway.inbox.base import Event, Inbox
-from gateway.inbox.looking import Looking, Wanted
+from gateway.inbox.looking import Looking, Walk, Wanted
 from gateway.waits import happens
 
 logger = logging.getLogger(__name__)
 
 NEWEST = 200
-"""Events that one look passes, and changes that wait for one reader, at most."""
+"""Events that one query passes, and changes that wait for one reader, at most."""
+LOOKS = 5
+"""So many events, times `NEWEST`, are looked at for where the last look ended."""
 KNOWN = 2_000
 """Events whose state is remembered."""
 READERS = 50
@@ -112,6 +114,9 @@ class Tail:
             reader.rung.set()
 
     async def _pieces(self, reader: _Reader) -> AsyncGenerator[bytes, None]:
+        if len(self._readers) >= READERS:  # others came in the same moment
+            yield b"retry: 10000\n\n"
+            return
         loop = asyncio.get_running_loop()
         ends = loop.time() + self._lasts_s
         self._readers.append(reader)
@@ -157,15 +162,30 @@ class Tail:
     async def _begin(self) -> None:
         """Note what there is already, which is no news."""
         self._states.clear()
-        for event in reversed(await self._newest()):
+        for event in reversed((await self._newest(before_id=None)).events):
             self._remember(event)
         self._begun.set()
 
-    async def _newest(self) -> Sequence[Event]:
-        return (await self._looking.events(Wanted(), before_id=None, limit=NEWEST)).events
+    async def _newest(self, *, before_id: int | None) -> Walk:
+        return await self._looking.events(Wanted(), before_id=before_id, limit=NEWEST)
+
+    async def _since(self) -> tuple[list[Event], bool]:
+        """Return the newest events, the newest first, back to one that is known; and whether that one was met."""
+        found: list[Event] = []
+        before: int | None = None
+        for _ in range(LOOKS):
+            walk = await self._newest(before_id=before)
+            found += walk.events
+            before = walk.next_id
+            if before is None or any(event.id in self._states for event in walk.events):
+                return found, True
+        return found, False
 
     async def _look(self) -> None:
-        newest = await self._newest()
+        newest, met = await self._since()
+        if not met:
+            for reader in self._readers:
+                reader.missed += 1  # of those that were not even looked at, one at least
         inside = {event.id for event in newest}
         older = [id_ for id_, state in self._states.items() if state in _OPEN and id_ not in inside][-NEWEST:]
         events = [*newest, *(await self._looking.by_id(older) if older else ())]
@@ -188,11 +208,11 @@ class Tail:
 
 def _told(event: Event, reply: str) -> Told:
     route = route_of(event)
-    said = None if route is None or event.outcome == DELETED else route.event
+    shown = None if event.outcome == DELETED else route
     return Told(
         line=line_of(event, route),
-        name="" if said is None else said.sender.name,
-        text="" if said is None else text_of(said),
+        name="" if shown is None else name_of(shown),
+        text="" if shown is None else text_of(shown.event),
         reply=reply,
     )
 

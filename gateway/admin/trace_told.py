@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gateway.admin.acts.turns import CallTold, EntryTold, LessonTold, PieceTold, PromptTold, SaidTold
-from gateway.admin.seen import kind_of, message_id_of, route_of, text_of
+from gateway.admin.seen import kind_of, message_id_of, name_of, route_of, text_of
 from gateway.inbox.base import Event
 from gateway.inbox.looking import Sent
 from memory.base import Call, Ledger
@@ -26,11 +26,11 @@ def said_told(event: Event, *, words: bool) -> SaidTold:
     said = None if route is None else route.event
     return SaidTold(
         event=str(event.id),
-        kind="" if said is None else kind_of(said),
+        kind="" if route is None else kind_of(route),
         accepted_ms=event.accepted_ms,
         user=event.speaker,
         message=None if said is None else message_id_of(said),
-        name=said.sender.name if said is not None and words else "",
+        name=name_of(route) if route is not None and words else "",
         text=text_of(said) if said is not None and words else "",
     )
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from adapters.base import DeleteEvent
 from config.loader import Configuration, from_document
 from config.problems import InvalidSettings
 from gateway.admin.acts.turns import (
@@ -25,18 +24,20 @@ from gateway.admin.acts.turns import (
 from gateway.admin.database import Database
 from gateway.admin.operations import Acting, Handlers
 from gateway.admin.reasons import decided, setting_told
-from gateway.admin.seen import admit, code_of, missing, number, route_of, rule_of
+from gateway.admin.seen import admit, code_of, gone, missing, number, route_of, rule_of
 from gateway.admin.service import Admin
 from gateway.admin.trace_told import Prompted, call_told, lessons_told, piece_told, prompt_told, said_told
-from gateway.amending import DELETED, emptied
 from gateway.inbox.base import Event, Inbox
 from gateway.inbox.looking import Looking
+from gateway.inbox.rows import undeliverable
 from gateway.routing import Route
 from memory.base import Ledger
 from memory.derived import FullStore
 from memory.errors import StoreUnavailable
 
 MICRO = 1_000_000
+ABOUT = 50
+"""Edits and deletions that are told with a turn."""
 
 _SPENT = """SELECT purpose, agent, model, prompt, completion, estimated, money FROM usage_entries
   WHERE turn_id = :turn AND purpose <> 'message' ORDER BY id LIMIT 50"""
@@ -72,8 +73,8 @@ class TraceActs:
         acting.note(turn=asked.turn, words=int(words))
         turn_id, route = event.turn_id, route_of(event)
         events = await self._looking.of_turns([turn_id]) if event.kind == "message" else (event,)
-        about = () if event.subject is None else await self._looking.about(event.subject)
-        own, gone = {one.id for one in events}, _gone(event, about)
+        amendments, about = await self._about(event, events)
+        own = {one.id for one in events}
         learning = await self._learning(turn_id)  # first: what is done by now is in the ledger that is read next
         prompted = await self._prompted(turn_id)
         ledger = None if prompted is None else prompted.ledger
@@ -82,8 +83,10 @@ class TraceActs:
             turn=str(event.id),
             channel=event.channel,
             words=words,
-            said=tuple(said_told(one, words=words and not gone) for one in events),
-            about=tuple(said_told(one, words=words and not gone) for one in reversed(about) if one.id not in own),
+            said=tuple(said_told(one, words=words and not gone(one, amendments)) for one in events),
+            about=tuple(
+                said_told(one, words=words and not gone(one, amendments)) for one in about if one.id not in own
+            ),
             way=None if route is None else await self._way(route),
             end=EndTold(
                 state=event.state,
@@ -106,7 +109,9 @@ class TraceActs:
     async def why(self, acting: Acting, asked: TurnAsked) -> WhyTold:
         event = await self._event(acting, asked)
         route = route_of(event)
-        found = decided(event, route)
+        undelivered = code_of(event) == undeliverable("").code
+        untold = await self._looking.untold(event.id) if undelivered else None
+        found = decided(event, route, untold=untold, doubtful=await self._doubtful(event))
         setting = None
         if found.setting is not None and route is not None:
             then, now = await self._settings_of(route.revision), self._configuration()
@@ -121,12 +126,27 @@ class TraceActs:
             setting=setting,
         )
 
+    async def _doubtful(self, event: Event) -> bool:
+        if event.state not in ("answered", "failed"):
+            return False
+        sent = [one.chunk for one in await self._looking.chunks([event.turn_id])]
+        return any(chunk.state == "unknown" and chunk.index >= 0 for chunk in sent)
+
     async def _event(self, acting: Acting, asked: TurnAsked) -> Event:
         event = await self._inbox.event(number(asked.turn, "turn"))
         if event is None:
             raise missing(f"turn {asked.turn}")
         admit(acting, event.channel, f"turn {asked.turn}")
         return event
+
+    async def _about(self, event: Event, events: Sequence[Event]) -> tuple[Sequence[Event], Sequence[Event]]:
+        """Return all edits and deletions of the turn's messages, and what is told of them: the newest, oldest first; beside an
+        edit or a deletion the message itself, too."""
+        subjects = sorted({one.subject for one in events if one.subject is not None})
+        amendments = await self._inbox.amendments(subjects) if subjects else []
+        if event.kind == "message" or event.subject is None:
+            return amendments, amendments[-ABOUT:]
+        return amendments, (await self._looking.about(event.subject))[::-1]
 
     async def _prompted(self, turn_id: int) -> Prompted | None:
         try:
@@ -194,9 +214,3 @@ class TraceActs:
             return from_document(document)
         except InvalidSettings:
             return None
-
-
-def _gone(event: Event, about: Sequence[Event]) -> bool:
-    """Whether the message was deleted on its platform: the queue keeps its words for a while, and shows them to nobody."""
-    said = (route.event for one in about if (route := route_of(one)) is not None)
-    return event.outcome == DELETED or any(isinstance(one, DeleteEvent) or emptied(one) for one in said)

@@ -10,10 +10,12 @@ from adapters.base import Linked
 from gateway.admin.acts.turns import COUNTS, LIST, CountsAsked, CountsTold, CountTold, TurnLine, TurnsAsked, TurnsPage
 from gateway.admin.operations import Acting, FieldProblem, Handlers, Invalid
 from gateway.admin.seen import code_of, cursor, kind_of, mark, number, route_of, rule_of, visible
+from gateway.amending import subject_named
 from gateway.inbox.base import Event
 from gateway.inbox.looking import Looking, Wanted
 from gateway.inbox.rows import digest_of
 from gateway.live import Live
+from gateway.rooms import queue_of
 from gateway.routing import Route
 from memory.key import decode_part
 from memory.people import Persons
@@ -47,7 +49,7 @@ class TurnActs:
         if asked.message is not None:
             if asked.channel is None or asked.room is None:
                 raise _needs("message", "counts within its channel and room", "give `channel` and `room`, or a `link`")
-            return _page(await self._of_message([asked.channel], asked.room, asked.message))
+            return _page(await self._of_message(asked.channel, asked.room, asked.message))
         if asked.person is not None:
             return await self._of_person(channels, asked)
         return await self._walked(
@@ -108,21 +110,17 @@ class TurnActs:
             place = adapter.located(link) if adapter is not None and isinstance(adapter, Linked) else None
             if place is not None:
                 known = True
-                found |= {line.turn: line for line in await self._of_message([name], *place)}
+                found |= {line.turn: line for line in await self._of_message(name, *place)}
         if not known:
             raise _needs("link", "is no message's address on a channel that you may see", "copy a message's link there")
         return _page(found.values())
 
-    async def _of_message(self, channels: Sequence[str], room: str, message_id: str) -> list[TurnLine]:
-        found: dict[int, Event] = {}
-        for channel in channels:
-            about = await self._looking.about(digest_of(channel, f"{len(room)}:{room}:{message_id}"))
-            found |= {event.id: event for event in about}
-        sent = [one.chunk for one in await self._looking.receipted(message_id) if one.chunk.channel in channels]
-        for event in await self._looking.of_turns(sorted({chunk.turn_id for chunk in sent})) if sent else ():
-            if _in_room(route_of(event), room):
-                found[event.id] = event
-        return [line_of(found[id_], route_of(found[id_])) for id_ in sorted(found, reverse=True)]
+    async def _of_message(self, channel: str, room: str, message_id: str) -> list[TurnLine]:
+        said = await self._looking.about(digest_of(channel, subject_named(room, message_id)))
+        sent = await self._looking.receipted(message_id, queue=queue_of(channel, room))
+        of_turns = await self._looking.of_turns(sorted({one.chunk.turn_id for one in sent})) if sent else ()
+        found = {event.id: event for event in (*said, *of_turns) if event.channel == channel}
+        return [line_of(event, route_of(event)) for event in found.values()]
 
 
 def line_of(event: Event, route: Route | None) -> TurnLine:
@@ -132,7 +130,7 @@ def line_of(event: Event, route: Route | None) -> TurnLine:
         turn=str(event.id),
         channel=event.channel,
         state=event.state,
-        kind="" if said is None else kind_of(said),
+        kind="" if route is None else kind_of(route),
         rule=rule_of(event, route),
         code=code_of(event),
         agent="" if route is None else route.agent,
@@ -155,6 +153,7 @@ def _wanted(asked: TurnsAsked, channels: Sequence[str] | None, *, speaker: str |
         states=asked.states,
         rule=asked.rule,
         speaker=speaker,
+        room=asked.room,
         since_ms=asked.since_ms,
         until_ms=asked.until_ms,
     )

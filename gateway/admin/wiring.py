@@ -132,7 +132,7 @@ def seeing_acts(parts: Parts) -> tuple[Handlers, ...]:
         configuration=parts.configuration,
     )
     replays = ReplayActs(admin=admin, store=parts.store, inbox=parts.inbox, configuration=parts.configuration)
-    conversations = ConversationActs(browsing=parts.store.browsing, looking=looking)
+    conversations = ConversationActs(browsing=parts.store.browsing, inbox=parts.inbox, looking=looking)
     acts = (health, turns, traces, replays, conversations, parts.tail)
     return tuple(one.handlers() for one in acts)
 

@@ -12,14 +12,14 @@ from typing import Protocol
 
 import msgspec
 
-from gateway.inbox.base import Chunk, Event, EventState
+from gateway.inbox.base import Chunk, Event, EventState, Outcome
 
 EXAMINED = 2_000
 """Events that one page of a walk passes at most."""
 COUNTED = 50_000
 """Events that one count passes at most, the newest."""
 DELIVERIES = 200
-"""Events of a channel, the newest, among which its last delivery is looked for."""
+"""Messages that got a reply, the newest of the `EXAMINED` newest of a channel, among which its last delivery is looked for."""
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +30,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     states: tuple[EventState, ...] = ()  # none: any
     rule: str | None = None
     speaker: str | None = None
+    room: str | None = None  # that the event names: others may be among what is found
     since_ms: int | None = None
     until_ms: int | None = None
 
@@ -101,8 +102,9 @@ class Looking(Protocol):
         """Return the newest events that are, or are about, the message of this digest (`rows.digest_of`)."""
         ...
 
-    async def receipted(self, message_id: str) -> tuple[Sent, ...]:
-        """Return the chunks for which a platform, whichever, has given this message id, the newest twenty."""
+    async def receipted(self, message_id: str, *, queue: str) -> tuple[Sent, ...]:
+        """Return the chunks of a room's queue, or of a thread's there, for which the platform has given this message id, the
+        newest twenty. Elsewhere the id may be any other message's."""
         ...
 
     async def chunks(self, turn_ids: Sequence[int]) -> tuple[Sent, ...]:
@@ -111,6 +113,10 @@ class Looking(Protocol):
 
     async def replies(self, turn_ids: Sequence[int]) -> dict[int, str]:
         """Return the stored replies' texts by turn; "" where it was erased."""
+        ...
+
+    async def untold(self, event_id: int) -> Outcome | None:
+        """Return the failure of which the notice could not be delivered; None: there is none."""
         ...
 
     async def tallies(self, *, since_ms: int, channels: Sequence[str] | None) -> Tallies:

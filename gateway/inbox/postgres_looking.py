@@ -7,10 +7,23 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
-from gateway.inbox.base import Event
+from gateway.inbox.base import Event, Outcome
 from gateway.inbox.looking import COUNTED, DELIVERIES, EXAMINED, ChannelLoad, Sent, Tallies, Tally, Walk, Wanted
 from gateway.inbox.postgres_events import Connection
-from gateway.inbox.rows import CHUNK_COLUMNS, EVENT_COLUMNS, LIVE, WAITING, chunk_of, event_of, first_id, rule_marks
+from gateway.inbox.rows import (
+    CHUNK_COLUMNS,
+    EVENT_COLUMNS,
+    LIVE,
+    REPLIED,
+    WAITING,
+    chunk_of,
+    event_of,
+    first_id,
+    outcome_of,
+    room_mark,
+    rule_marks,
+    storable,
+)
 
 LAST = 1 << 62
 """Greater than every id."""
@@ -23,7 +36,8 @@ _IN_LANES = f"""SELECT {EVENT_COLUMNS} FROM unnest(%s::text[]) AS wanted, LATERA
 _LOAD = f"""SELECT
   (SELECT accepted_ms FROM inbox_events WHERE channel || '' = %(channel)s ORDER BY -id LIMIT 1),
   (SELECT max(settled_ms) FROM outbox_chunks WHERE state = 'sent' AND turn_id = ANY(ARRAY(
-    SELECT turn_id FROM inbox_events WHERE channel || '' = %(channel)s ORDER BY -id LIMIT {DELIVERIES}))), w.*, o.*
+    SELECT turn_id FROM (SELECT turn_id, state FROM inbox_events WHERE channel || '' = %(channel)s ORDER BY -id LIMIT {EXAMINED})
+      AS newest WHERE state IN {REPLIED} LIMIT {DELIVERIES}))), w.*, o.*
   FROM (SELECT count(*), min(accepted_ms) FROM inbox_events
     WHERE {WAITING} AND kind = 'message' AND channel = %(channel)s) AS w,
   (SELECT count(*), min(put_ms) FROM outbox_chunks WHERE {LIVE} AND channel = %(channel)s) AS o"""
@@ -69,8 +83,9 @@ class PostgresLooking:
         sql = f"{_EVENTS} WHERE subject = %b AND subject IS NOT NULL ORDER BY -id LIMIT 50"
         return await self._events(sql, [subject])
 
-    async def receipted(self, message_id: str) -> tuple[Sent, ...]:
-        return await self._sent(f"{_SENT} WHERE message_id = %s ORDER BY id DESC LIMIT 20", [message_id])
+    async def receipted(self, message_id: str, *, queue: str) -> tuple[Sent, ...]:
+        sql = f"{_SENT} WHERE message_id = %s AND (queue = %s OR starts_with(queue, %s)) ORDER BY id DESC LIMIT 20"
+        return await self._sent(sql, [storable(message_id), queue, f"{queue}/"])
 
     async def chunks(self, turn_ids: Sequence[int]) -> tuple[Sent, ...]:
         return await self._sent(f"{_SENT} WHERE turn_id = ANY(%s::bigint[]) ORDER BY turn_id, part", [list(turn_ids)])
@@ -78,6 +93,10 @@ class PostgresLooking:
     async def replies(self, turn_ids: Sequence[int]) -> dict[int, str]:
         sql = "SELECT turn_id, text FROM outbox_replies WHERE turn_id = ANY(%s::bigint[])"
         return dict(await self._rows(sql, [list(turn_ids)]))
+
+    async def untold(self, event_id: int) -> Outcome | None:
+        rows = await self._rows("SELECT notice_of FROM inbox_events WHERE id = %s", [event_id])
+        return outcome_of(rows[0][0]) if rows else None
 
     async def tallies(self, *, since_ms: int, channels: Sequence[str] | None) -> Tallies:
         passed = f"""SELECT channel, accepted_ms, state, outcome FROM inbox_events
@@ -154,6 +173,9 @@ def _filters(wanted: Wanted) -> tuple[str, list[Any]]:
     if wanted.speaker is not None:
         sql += " AND speaker = %b"
         values.append(wanted.speaker.encode("utf-8", "surrogatepass"))
+    if wanted.room is not None:
+        sql += " AND position(%b::bytea in body) > 0"
+        values.append(room_mark(wanted.room))
     if wanted.rule is not None:
         rule, code = rule_marks(wanted.rule)
         sql += (

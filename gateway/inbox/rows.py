@@ -16,6 +16,7 @@ from memory.ids import EPOCH_MS
 # Spelled alike in queries and in the indexes' conditions: only then does a planner see that the index fits.
 WAITING = "state IN ('accepted', 'running')"
 FINAL = "state IN ('answered', 'observed', 'ignored', 'applied', 'failed', 'dead')"
+REPLIED = "('replied', 'answered', 'failed', 'dead')"
 LIVE = "state IN ('waiting', 'sending')"  # chunks
 
 UNSAID = "EXISTS (SELECT 1 FROM outbox_chunks c WHERE c.turn_id = a.turn_id AND c.part = 0 AND c.state = 'dead')"
@@ -207,6 +208,16 @@ def rule_marks(rule: str) -> tuple[str, str]:
     can hold either: a quotation mark inside a text is escaped."""
     name = msgspec.json.encode(rule).decode()
     return f'"rule":{name}', f'"code":{name}'
+
+
+def room_mark(room: str) -> bytes:
+    """Return what stands in a stored route whose event or address is in the room; see `rule_marks`."""
+    return b'"room":' + msgspec.json.encode(storable(room))
+
+
+def outcome_of(text: str | None) -> Outcome | None:
+    """Return the outcome that is kept as `text`."""
+    return None if text is None else _outcome.decode(text)
 
 
 def storable(text: str) -> str:

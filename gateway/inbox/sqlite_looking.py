@@ -6,17 +6,30 @@ import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
-from gateway.inbox.base import Event
+from gateway.inbox.base import Event, Outcome
 from gateway.inbox.looking import COUNTED, DELIVERIES, EXAMINED, ChannelLoad, Sent, Tallies, Tally, Walk, Wanted
-from gateway.inbox.rows import CHUNK_COLUMNS, EVENT_COLUMNS, LIVE, WAITING, chunk_of, event_of, first_id, rule_marks
+from gateway.inbox.rows import (
+    CHUNK_COLUMNS,
+    EVENT_COLUMNS,
+    LIVE,
+    REPLIED,
+    WAITING,
+    chunk_of,
+    event_of,
+    first_id,
+    outcome_of,
+    room_mark,
+    rule_marks,
+)
 
 T = TypeVar("T")
 
 _EVENTS = f"SELECT {EVENT_COLUMNS} FROM inbox_events"
 _SENT = f"SELECT {CHUNK_COLUMNS}, put_ms, settled_ms FROM outbox_chunks"
 _LAST_EVENT = "SELECT max(id), accepted_ms FROM inbox_events WHERE channel = ?"
-_LAST_DELIVERY = """SELECT max(c.settled_ms) FROM outbox_chunks c WHERE c.state = 'sent' AND c.turn_id IN
-  (SELECT turn_id FROM inbox_events WHERE channel = ? ORDER BY id DESC LIMIT ?)"""
+_LAST_DELIVERY = f"""SELECT max(c.settled_ms) FROM outbox_chunks c WHERE c.state = 'sent' AND c.turn_id IN
+  (SELECT turn_id FROM (SELECT id, turn_id, state FROM inbox_events WHERE channel = ? ORDER BY id DESC LIMIT {EXAMINED})
+   WHERE state IN {REPLIED} ORDER BY id DESC LIMIT {DELIVERIES})"""
 _WAITING = f"SELECT count(*), min(accepted_ms) FROM inbox_events WHERE {WAITING} AND kind = 'message' AND channel = ?"
 _OUTBOX = f"SELECT count(*), min(put_ms) FROM outbox_chunks WHERE {LIVE} AND channel = ?"
 
@@ -59,9 +72,9 @@ class SqliteLooking:
         sql = f"{_EVENTS} WHERE subject = ? AND subject IS NOT NULL ORDER BY id DESC LIMIT 50"
         return await self._look(lambda db: _events(db, sql, (subject,)))
 
-    async def receipted(self, message_id: str) -> tuple[Sent, ...]:
-        sql = f"{_SENT} WHERE message_id = ? ORDER BY id DESC LIMIT 20"
-        return await self._look(lambda db: _sent(db, sql, (message_id,)))
+    async def receipted(self, message_id: str, *, queue: str) -> tuple[Sent, ...]:
+        sql = f"{_SENT} WHERE message_id = ? AND (queue = ? OR substr(queue, 1, ?) = ?) ORDER BY id DESC LIMIT 20"
+        return await self._look(lambda db: _sent(db, sql, (message_id, queue, len(queue) + 1, f"{queue}/")))
 
     async def chunks(self, turn_ids: Sequence[int]) -> tuple[Sent, ...]:
         sql = f"{_SENT} WHERE turn_id IN ({_marks(turn_ids)}) ORDER BY turn_id, part"
@@ -70,6 +83,11 @@ class SqliteLooking:
     async def replies(self, turn_ids: Sequence[int]) -> dict[int, str]:
         sql = f"SELECT turn_id, text FROM outbox_replies WHERE turn_id IN ({_marks(turn_ids)})"
         return await self._look(lambda db: dict(db.execute(sql, turn_ids).fetchall()))
+
+    async def untold(self, event_id: int) -> Outcome | None:
+        sql = "SELECT notice_of FROM inbox_events WHERE id = ?"
+        rows = await self._look(lambda db: db.execute(sql, (event_id,)).fetchall())
+        return outcome_of(rows[0][0]) if rows else None
 
     async def tallies(self, *, since_ms: int, channels: Sequence[str] | None) -> Tallies:
         return await self._look(lambda db: _tallies(db, since_ms=since_ms, channels=channels))
@@ -112,6 +130,9 @@ def _filters(wanted: Wanted) -> tuple[str, list[Any]]:
     if wanted.speaker is not None:
         sql += " AND speaker = ?"
         values.append(wanted.speaker.encode("utf-8", "surrogatepass"))
+    if wanted.room is not None:
+        sql += " AND instr(body, CAST(? AS BLOB)) > 0"
+        values.append(room_mark(wanted.room))
     if wanted.rule is not None:
         rule, code = rule_marks(wanted.rule)
         sql += (
@@ -141,7 +162,7 @@ def _tallies(db: sqlite3.Connection, *, since_ms: int, channels: Sequence[str] |
 
 def _load(db: sqlite3.Connection, channel: str) -> ChannelLoad:
     _, last_event_ms = db.execute(_LAST_EVENT, (channel,)).fetchone()
-    (last_delivery_ms,) = db.execute(_LAST_DELIVERY, (channel, DELIVERIES)).fetchone()
+    (last_delivery_ms,) = db.execute(_LAST_DELIVERY, (channel,)).fetchone()
     waiting, oldest_waiting_ms = db.execute(_WAITING, (channel,)).fetchone()
     outbox_waiting, outbox_oldest_ms = db.execute(_OUTBOX, (channel,)).fetchone()
     return ChannelLoad(

@@ -6,6 +6,7 @@ import sqlite3
 from contextlib import closing
 from typing import Protocol
 
+import msgspec
 import psycopg
 
 from gateway.inbox.base import Event, Outcome
@@ -93,6 +94,15 @@ class LookContract:
         for nobodys in ("bot", "always", "mention", 'a"b', "%", ""):
             assert [] == await walked(queues, Wanted(rule=nobodys)), nobodys
 
+    async def test_by_the_room(self, queues: Whole) -> None:
+        """Whatever its id looks like; a text that spells a room is none."""
+        rooms = {room: await accept(queues, body=_in_room(room)) for room in ("C1", "C12", '群"\\', "c%")}
+        await accept(queues, body=msgspec.json.encode({"event": {"room": "C9", "text": '"room":"C1"'}}))
+
+        for room, event in rooms.items():
+            assert [event.id] == await walked(queues, Wanted(room=room)), room
+        assert [] == await walked(queues, Wanted(room="C"))
+
     async def test_a_page_passes_a_bounded_part(self, queues: Whole, url: str) -> None:
         """However rare what is wanted, a page ends, and says where the next one begins; a channel beside a busy one is found
         at once."""
@@ -121,8 +131,35 @@ class LookContract:
         )  # fmt: skip
         assert ("两", "waiting", None) == (waits.chunk.text, waits.chunk.state, waits.settled_ms)
         assert {turn_id: "one两"} == await queues.looking.replies([turn_id, 5])
-        assert (sent,) == await queues.looking.receipted("P1")
-        assert () == await queues.looking.receipted("P%")
+
+    async def test_by_the_platforms_id_of_what_was_sent(self, queues: Whole) -> None:
+        """In its room and the threads there: platforms that count per chat use the same ids again in every room."""
+        turns = {}
+        for n, queue in enumerate(("acme:C_1", "acme:C_1/t", "acme:C_12", "acme:Cx1", "other:C_1", "acme:C_1%2F")):
+            event = await accept(queues, f"lane {n}")
+            (claim,) = [one for one in await queues.claim(9) if one.lane == f"lane {n}"]
+            turns[queue] = await reply(queues, claim, [event], chunks=("hi",), queue=queue)
+            await queues.sent(await due_when_free(queues), message_id="57", now_ms=NOW_MS)
+
+        found = await queues.looking.receipted("57", queue="acme:C_1")
+        assert [turns["acme:C_1/t"], turns["acme:C_1"]] == [one.chunk.turn_id for one in found]
+        for nothing in ("5", "57%", "5\x007"):
+            assert () == await queues.looking.receipted(nothing, queue="acme:C_1")
+
+    async def test_a_notice_that_was_never_delivered(self, queues: Whole) -> None:
+        """What it was to tell; of an answer, or a turn without any, there is nothing untold."""
+        failed = Outcome(state="failed", code="agent_timeout", message="超时")
+        ends: list[Outcome | None] = [failed, None]
+        told = []
+        for n, of in enumerate(ends):
+            event = await accept(queues, f"lane {n}")
+            (claim,) = [one for one in await queues.claim(9) if one.lane == f"lane {n}"]
+            await reply(queues, claim, [event], queue=f"room {n}", failed=of)
+            await queues.dead(await due_when_free(queues), error="blocked", now_ms=NOW_MS)
+            told.append(await queues.looking.untold(event.id))
+
+        assert ends == told
+        assert None is await queues.looking.untold(5)
 
     async def test_by_the_platforms_message(self, queues: Whole) -> None:
         """The message, and what was said about it later; also when it has ended."""
@@ -173,6 +210,15 @@ class CountContract:
         assert ["other"] == [tally.channel for tally in few.tallies]
         assert () == (await queues.looking.tallies(since_ms=0, channels=[])).tallies
 
+    async def test_a_delivery_is_found_behind_others_talk(self, queues: Whole, url: str) -> None:
+        """People talk to each other a thousand times between two questions to the bot."""
+        first = await accept(queues)
+        await reply(queues, await claim_one(queues), [first], chunks=("a",))
+        await queues.sent(await due_when_free(queues), message_id="P1", now_ms=NOW_MS + 7)
+        await _filled(queues, url, 1_000, state="ignored")
+
+        assert [NOW_MS + 7] == [one.last_delivery_ms for one in await queues.looking.load(["acme"])]
+
     async def test_a_channels_signs_of_life(self, queues: Whole) -> None:
         """Last event and delivery, what waits and since when; nothing of a channel without events."""
         first = await accept(queues, now_ms=NOW_MS - HOUR)
@@ -194,20 +240,24 @@ class CountContract:
         )  # fmt: skip
 
 
-async def _filled(queues: Whole, url: str, count: int) -> None:
-    """Copy one event so many times, answered, with ids of their own."""
+def _in_room(room: str) -> bytes:
+    return msgspec.json.encode({"event": {"room": room}})
+
+
+async def _filled(queues: Whole, url: str, count: int, *, state: str = "answered") -> None:
+    """Copy one event so many times, ended, with ids of their own."""
     one = await accept(queues)
     columns = "turn_id, lane, channel, kind, speaker, body, token, attempts, accepted_ms, owner"
     if url.startswith("sqlite"):
         series = f"WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {count}) SELECT n FROM s"
         with closing(sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)) as db:
             db.execute(
-                f"INSERT INTO inbox_events (id, seq, state, {columns}) SELECT {one.id} + n, n, 'answered', {columns}"
+                f"INSERT INTO inbox_events (id, seq, state, {columns}) SELECT {one.id} + n, n, '{state}', {columns}"
                 f" FROM inbox_events, ({series}) WHERE id = {one.id}"
             )
         return
     async with await psycopg.AsyncConnection.connect(as_admin(url), autocommit=True) as connection:
         await connection.execute(
-            f"INSERT INTO inbox_events (id, state, {columns}) SELECT {one.id} + n, 'answered', {columns}"
+            f"INSERT INTO inbox_events (id, state, {columns}) SELECT {one.id} + n, '{state}', {columns}"
             f" FROM inbox_events, generate_series(1, {count}) AS n WHERE id = {one.id}".encode()
         )

@@ -68,7 +68,7 @@ async def _looks(queues: Any) -> None:
     await looking.of_turns([event.id])
     await looking.in_lanes(["lane"], after_id=0, before_id=1 << 62, limit=9)
     await looking.about(event.subject)
-    await looking.receipted("none")
+    await looking.receipted("none", queue="acme:C1")
     await looking.chunks([event.id])
     await looking.replies([event.id])
     await looking.tallies(since_ms=NOW_MS - 1000, channels=["acme"])

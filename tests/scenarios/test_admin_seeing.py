@@ -84,6 +84,19 @@ async def learned(eyes: Eyes, turn: dict[str, Any]) -> Any:
     return trace
 
 
+KEPT = (
+    "messages", "message_versions", "observed", "sessions", "scopes", "ledgers", "facts", "profile_items", "summaries",
+    "fragments", "persons", "identities", "inbox_events", "outbox_chunks", "outbox_replies",
+)  # fmt: skip
+
+
+def stored_rows(world: Stage, turn: str) -> dict[str, list[str]]:
+    """Return all rows of the gateway's talk and queues, and what was spent on a turn."""
+    asked = {table: f"SELECT * FROM {table}" for table in KEPT}
+    asked["usage_entries"] = f"SELECT * FROM usage_entries WHERE turn_id = {turn}"
+    return {table: sorted(map(repr, world.rows(query))) for table, query in asked.items()}
+
+
 class TestTurns:
     """B and E of the requirements' ledger, for every end that a message can have."""
 
@@ -174,6 +187,28 @@ class TestTurns:
         assert why["zh"].endswith("。")
         line = (await eyes.get("/turns", rule=end[2] or end[1], room=room))["turns"][0]
         assert (turn["turn"], end[0]) == (line["turn"], line["state"])
+
+    async def test_every_end_has_its_trace_and_its_reason(self, world: Stage) -> None:
+        """Where it came in, how it was let in, how it ended and why: whatever became of it. (`dead`: on the platforms.)"""
+        hook, eyes = world.hook(), Eyes(world, "viewer", "hook")
+        group = {"sender": "u1", "chat_type": "group"}
+        ends = {
+            "answered": await hook.say("hi", conversation="ends"),
+            "applied": await hook.say("/stop", conversation="ends"),
+            "observed": await hook.say("talk", conversation="heard", **group),
+            "ignored": await hook.say("talk", conversation="quiet", **group),
+            "failed": await hook.say("hi", conversation="broken"),
+        }
+
+        for state, turn in ends.items():
+            trace, why = await eyes.get(f"/turns/{turn['turn']}"), await eyes.get(f"/turns/{turn['turn']}/why")
+            assert state == trace["end"]["state"] == why["state"]
+            assert (turn["turn"], "") == (trace["said"][0]["event"], trace["said"][0]["text"])
+            assert trace["way"]["rule"]
+            assert trace["way"]["revision"]
+            assert (state in ("answered", "failed")) == (trace["prompt"] is not None) == bool(trace["calls"])
+            assert (why["en"][-1], why["zh"][-1]) == (".", "。")
+            assert "by the rule" not in why["en"]
 
     async def test_what_was_stopped_has_its_reason(self, world: Stage) -> None:
         """Before its first word, by its own speaker: the call is told as cut short."""
@@ -281,6 +316,25 @@ class TestReplay:
         assert any(line.startswith("+") and ORDER in line for line in more["difference"])
         again = await eyes.post(f"/turns/{turn['turn']}/replay", {"settings": "now"})
         assert again["identical"]
+
+    async def test_it_changes_nothing(self, world: Stage) -> None:
+        """Whatever it is tried under, no row is another one; only the audit log has the look."""
+        hook, eyes = world.hook(), Eyes(world, "operator", "hook")
+        await learned(eyes, await hook.say("My name is Quentin.", sender="u2", conversation="still"))
+        turn = await hook.say("who am I? 我是谁", sender="u2", conversation="still")
+        await learned(eyes, turn)
+        async with asyncio.timeout(60):
+            while not (await eyes.get(f"/turns/{turn['turn']}"))["spent"]:
+                await asyncio.sleep(0.05)  # it is written a little later
+        before = stored_rows(world, turn["turn"])
+
+        for settings in ("then", "now"):
+            for changes in ([], ["memory.window.turns=1"], ["agent.profile_namespace=other"], ["agent.system=x"]):
+                made = await eyes.ask(
+                    "POST", f"/turns/{turn['turn']}/replay", json={"settings": settings, "changes": changes}
+                )
+                assert made[0] in (200, 403), made
+        assert before == stored_rows(world, turn["turn"])
 
     async def test_what_cannot_be_replayed_says_so(self, world: Stage) -> None:
         """A setting that is none is a field at fault; a turn without a prompt has nothing to replay."""

@@ -116,8 +116,7 @@ async def test_turns_are_listed_and_found(played: Played, ada: Reader) -> None:
     today = f"{datetime.now(tz=UTC):%Y-%m-%d}"
     assert played.turns["failed"] in await page(ada, f"/admin/turns?day={today}&states=failed")
     assert 422 == (await ada.get("/admin/turns?day=yesterday")).status
-    none = await page(ada, "/admin/turns?rule=no_such_rule")
-    assert "Nothing here matches." in none
+    assert "No message matches." in await page(ada, "/admin/turns?rule=no_such_rule")
     answer = await ada.get(f"/admin/turns?link={quote('https://example.org/1')}")
     assert 422 == answer.status
     assert "link" in answer.text

@@ -18,6 +18,7 @@ from tests.emulators.telegram.faults import throttled
 from tests.scenarios.eyes import Eyes
 from tests.scenarios.platforms import SlackRoom, World, asks, echo, shows, world
 from tests.scenarios.stage import Held, Stage
+from tests.scenarios.world import Refusal
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -30,8 +31,11 @@ class Seen:
     eyes: Eyes
 
     async def turn(self, **query: str) -> Any:
-        """Return the only turn that a search finds."""
-        (line,) = [one for one in (await self.eyes.get("/turns", **query))["turns"] if one["kind"] == "message"]
+        """Return the only turn that a search finds: a reply's receipt is stored a little after people see it."""
+        async with asyncio.timeout(30):
+            while not (found := (await self.eyes.get("/turns", **query))["turns"]):
+                await asyncio.sleep(0.05)  # nothing outside of the gateway hears of it
+        (line,) = [one for one in found if one["kind"] == "message"]
         return await self.eyes.get(f"/turns/{line['turn']}")
 
     async def ends(self, turn: str, state: str) -> Any:
@@ -123,6 +127,64 @@ async def test_edits_and_deletions_are_seen_as_people_see_them(seen: Seen) -> No
         assert "because it" in (await seen.eyes.get(f"/turns/{turn}/why"))["en"]
 
 
+async def test_of_messages_answered_together_the_deleted_one_is_gone(seen: Seen) -> None:
+    """Whichever of them one looks at; the other keeps its words (mem0ai/mem0#3245)."""
+    room = seen.world.slack().private("Gil")
+    held = Held()
+    seen.world.play(held)
+    await room.says("first")
+    await seen.world.model.called.wait()
+    kept, deleted = await room.says("keep this"), await room.says("Geheimnis 秘密")
+    both = await _waiting(seen, seen.slack_link(room, kept), seen.slack_link(room, deleted))
+    seen.world.play(echo)
+    held.go_on.set()
+    for turn in both:
+        await seen.ends(turn, "answered")
+    assert 2 == len((await seen.eyes.get(f"/turns/{both[0]}"))["said"])
+    await room.people["Gil"].deletes(room.channel, deleted)
+
+    for turn in both:
+        async with asyncio.timeout(30):
+            while not (trace := await seen.eyes.get(f"/turns/{turn}"))["about"]:
+                await asyncio.sleep(0.05)  # nothing outside of the gateway hears of it
+        assert ["keep this", ""] == [one["text"] for one in trace["said"]]
+        assert ["delete"] == [one["kind"] for one in trace["about"]]
+
+
+async def _waiting(seen: Seen, *links: str) -> list[str]:
+    """Return the turns of these messages as soon as they are stored."""
+    found: list[str] = []
+    async with asyncio.timeout(30):
+        for link in links:
+            while not (lines := (await seen.eyes.get("/turns", link=link))["turns"]):
+                await asyncio.sleep(0.05)
+            found.append(lines[0]["turn"])
+    return found
+
+
+async def test_what_was_no_part_of_the_talk_is_gone_when_it_is_deleted(seen: Seen) -> None:
+    """A conversation shows what was said to others beside the talk: as it was edited last, and nothing of what was deleted."""
+    room = seen.world.slack().group("aside", "Ann", "Bob")
+    await asks(room, "hello", by="Ann")
+    edited = await room.says("teh aside", by="Bob", to_bot=False)
+    deleted = await room.says("Geheimnis 秘密", by="Bob", to_bot=False)
+    (turn, _) = await _waiting(seen, seen.slack_link(room, edited), seen.slack_link(room, deleted))
+    await room.people["Bob"].edits(room.channel, edited, "the aside")
+    await room.people["Bob"].deletes(room.channel, deleted)
+    await asks(room, "go on", by="Ann")
+    conversation = (await seen.turn(link=seen.slack_link(room, room.ours()[-1].ts)))["conversation"]
+    async with asyncio.timeout(30):
+        while True:
+            lines = (await seen.eyes.get(f"/conversations/{conversation}/messages"))["lines"]
+            aside = [line["text"] for line in lines if line["role"] == "unheard"]
+            if aside == ["the aside", ""]:
+                break
+            await asyncio.sleep(0.05)
+
+    assert "Geheimnis" not in json.dumps(lines, ensure_ascii=False)
+    assert "the aside" == (await seen.eyes.get(f"/turns/{turn}"))["about"][0]["text"]
+
+
 async def _edited(seen: Seen, link: str) -> Any:
     async with asyncio.timeout(60):
         while not (trace := await seen.turn(link=link))["about"]:
@@ -149,6 +211,47 @@ async def test_what_could_not_be_delivered_says_why(seen: Seen) -> None:
     assert "First words, and the rest." == trace["reply"]
     why = await seen.eyes.get(f"/turns/{found['turn']}/why")
     assert "The answer was made, and the platform refused to take it." == why["en"]
+
+
+async def test_a_notice_that_could_not_be_delivered_keeps_its_reason(seen: Seen) -> None:
+    """No answer was made: the agent failed, and the word of that did not arrive either."""
+    room = seen.world.telegram().private("Bel")
+    await asks(room, "hello")
+    held = asyncio.Event()
+
+    async def fails(_prompt: object) -> Refusal:
+        await held.wait()
+        return Refusal(401)
+
+    seen.world.model.called.clear()
+    seen.world.play(fails)
+    message = await room.says("still there?")
+    await seen.world.model.called.wait()
+    room.people["Bel"].blocks(room.bot)
+    held.set()
+    found = await seen.turn(channel="telegram-polling", room=str(room.chat.id), message=str(message.id))
+    trace = await seen.ends(found["turn"], "dead")
+    seen.world.play(echo)
+
+    why = await seen.eyes.get(f"/turns/{found['turn']}/why")
+    assert "undeliverable" == trace["end"]["code"]
+    assert why["en"].startswith("The service behind the agent")
+    assert why["en"].endswith("the platform refused to take it.")
+    assert "answer was made" not in why["en"]
+
+
+async def test_an_answer_that_may_not_have_arrived_says_so(seen: Seen) -> None:
+    """The platform took it, or not: nobody saw the end of the send."""
+    side = seen.world.telegram()
+    room = side.private("Una")
+    await asks(room, "hello")
+    side.loses_receipt()
+    message = await room.says("lost?")
+    found = await seen.turn(channel="telegram-polling", room=str(room.chat.id), message=str(message.id))
+    trace = await seen.ends(found["turn"], "answered")
+
+    assert ["unknown"] == [piece["state"] for piece in trace["pieces"]]
+    assert "is not known" in (await seen.eyes.get(f"/turns/{found['turn']}/why"))["en"]
 
 
 async def test_what_people_say_to_each_other_says_why_it_was_not_answered(seen: Seen) -> None:

@@ -112,9 +112,10 @@ class ChunkTold(msgspec.Struct, frozen=True, kw_only=True):
 class LineTold(msgspec.Struct, frozen=True, kw_only=True):
     """Something in a conversation, as people saw it.
 
-    `role`: user, assistant, overheard (said to others), gateway (a notice or a command's answer), unheard (came in and is no part
-    of memory: a command, or what was refused or ignored). `chunks` are a reply's as they went out; none where it was collected or
-    its record is gone. `state` and `rule` are the event's; "" where that is gone.
+    `role`: user, assistant, human (an operator, in the agent's stead), note (left by one for the agent alone: people did not see
+    it), overheard (said to others), gateway (a notice or a command's answer), unheard (came in and is no part of memory: a
+    command, or what was refused or ignored). `chunks` are a reply's as they went out; none where it was collected or its record
+    is gone. `state` and `rule` are the event's; "" where that is gone.
     """
 
     line: str
@@ -136,12 +137,14 @@ class LineTold(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConversationPage(msgspec.Struct, frozen=True, kw_only=True):
-    """Lines, oldest first, and whether there are others on either side."""
+    """Lines, oldest first, and whether there are others on either side. `cut`: of what came in between and is no part of memory
+    there is more than is shown, the newest of it."""
 
     conversation: ConversationLine
     lines: tuple[LineTold, ...]
     before: bool
     behind: bool
+    cut: bool = False
 
 
 LIST = Operation(

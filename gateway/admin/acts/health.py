@@ -19,8 +19,9 @@ class ChannelTold(msgspec.Struct, frozen=True, kw_only=True):
     """A channel's health.
 
     `up`: it runs, and knows of no problem; `problem` says why not, `warning` what is hardly meant so. `probed`: "" where the
-    platform was not asked, "ok", or what it said. Times are None where there is none. The rate of errors is of the last 24 hours:
-    of `ended` messages, `failed` ones got no answer. What follows is counted by this instance since its start.
+    platform was not asked, "ok", or what it said. Times are None where there is none; `last_delivery_ms` also where it is not
+    among the newest messages. The rate of errors is of the last 24 hours: of `ended` messages that asked for an answer, `failed`
+    ones got none. What follows is counted by this instance since its start.
     """
 
     channel: str

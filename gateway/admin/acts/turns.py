@@ -45,7 +45,9 @@ class TurnLine(msgspec.Struct, frozen=True, kw_only=True):
     turn: str
     channel: str
     state: EventState
-    kind: str  # message, edit, delete, move, presence; "" where it can't be read any more
+    kind: (
+        str  # message, edit, delete, move, presence, human (what an operator does); "" where it can't be read any more
+    )
     rule: str
     code: str
     agent: str
@@ -69,7 +71,8 @@ class TurnAsked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SaidTold(msgspec.Struct, frozen=True, kw_only=True):
-    """An event of the turn, or about its message (an edit, a deletion). Name and text are for who may read there."""
+    """An event of the turn, or about its messages (an edit, a deletion). `user` is whose turn it is, `name` who said it: of the
+    kind `human` an operator. Name and text are for who may read there."""
 
     event: str
     kind: str

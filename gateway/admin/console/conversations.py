@@ -16,7 +16,10 @@ from gateway.admin.operations import FieldProblem, Invalid
 
 CONVERSATIONS = "/admin/conversations"
 MESSAGES = "/admin/messages"
-ROLES = {"user": "plain", "assistant": "good", "overheard": "plain", "gateway": "plain", "unheard": "plain"}
+ROLES = {
+    "user": "plain", "assistant": "good", "human": "good", "note": "plain", "overheard": "plain", "gateway": "plain",
+    "unheard": "plain",
+}  # fmt: skip
 CHUNKS = {"sent": "good", "unknown": "warn", "dead": "bad"}
 _FILTERS = ("channel", "room", "person")
 
@@ -75,6 +78,7 @@ async def show(visit: Visit) -> web.StreamResponse:
         "conversations/show.html",
         conversation=page.conversation,
         lines=page.lines,
+        cut=page.cut,
         roles=ROLES,
         chunk_moods=CHUNKS,
         older=f"{at}?before={lines[0].line}" if page.before and lines else "",

@@ -45,6 +45,11 @@ WORDS: Catalogue = {
     "conversations.newer": {"en": "Later", "zh": "更晚"},
     "conversations.role.user": {"en": "said to the bot", "zh": "对机器人说"},
     "conversations.role.assistant": {"en": "answer", "zh": "回答"},
+    "conversations.role.human": {"en": "an operator, in the bot's stead", "zh": "人工坐席的回复"},
+    "conversations.role.note": {
+        "en": "left for the agent; people did not see it",
+        "zh": "留给智能体的说明，用户看不到",
+    },
     "conversations.role.overheard": {"en": "said to others", "zh": "对其他人说"},
     "conversations.role.gateway": {"en": "notice", "zh": "提示"},
     "conversations.role.unheard": {"en": "not part of the talk", "zh": "不计入对话"},
@@ -60,6 +65,10 @@ WORDS: Catalogue = {
     "conversations.chunk.sent": {"en": "arrived", "zh": "已送达"},
     "conversations.chunk.unknown": {"en": "may have arrived", "zh": "可能已送达"},
     "conversations.chunk.dead": {"en": "did not arrive", "zh": "未送达"},
+    "conversations.cut": {
+        "en": "So much came in here besides that only the newest of it is shown; the list of messages has all.",
+        "zh": "此处另有大量消息，只显示其中最新的；全部消息见消息列表。",
+    },
     "conversations.why": {"en": "Why", "zh": "原因"},
     "conversations.no_lines": {"en": "There is nothing on this page.", "zh": "这一页没有内容。"},
 }

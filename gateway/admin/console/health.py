@@ -23,13 +23,15 @@ async def listing(visit: Visit) -> web.StreamResponse:
     """Show each channel; with `probe`, as its platform says now."""
     probe = visit.query.get("probe") == "true"
     told: acts.HealthTold = await visit.perform(acts.HEALTH, acts.HealthAsked(probe=probe))
-    counted = (await visit.perform(turns.COUNTS, turns.CountsAsked(hours=HOURS))).counts
+    counts: turns.CountsTold = await visit.perform(turns.COUNTS, turns.CountsAsked(hours=HOURS))
+    counted = counts.counts
     return visit.render(
         "health/list.html",
         channels=told.channels,
         probes=any(visit.may("handle", one.channel) for one in told.channels),
         drawing=drawn(visit, counted),
         reasons=_reasons(visit, counted),
+        from_ms=counts.from_ms or told.counted_from_ms,
         lists=visit.leads_to("/admin/turns"),
         add=visit.leads_to("/admin/connect"),
         query=urlencode,

@@ -24,7 +24,11 @@ WORDS: Catalogue = {
     "health.waiting": {"en": "Waiting for a reply", "zh": "等待回复"},
     "health.lag": {"en": "oldest waits {span}", "zh": "最早的已等 {span}"},
     "health.outbox": {"en": "Waiting to be sent", "zh": "等待发送"},
-    "health.errors": {"en": "Got no answer", "zh": "没有得到回答"},
+    "health.counted": {
+        "en": "More came in than is counted at once; messages are counted from here on:",
+        "zh": "消息过多，无法一次全部统计；统计起始时间：",
+    },
+    "health.errors": {"en": "Asked and got no answer", "zh": "提问后没有得到回答"},
     "health.errors.of": {"en": "{failed} of {ended}", "zh": "{failed} / {ended}"},
     "health.unknown": {"en": "Sends nobody saw end", "zh": "结果未知的发送"},
     "health.limited": {"en": "Waits that the platform asked for", "zh": "平台要求的等待"},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from datetime import UTC, datetime
 from urllib.parse import urlencode
 
@@ -45,6 +45,7 @@ async def listing(visit: Visit) -> web.StreamResponse:
         turns=page.turns,
         moods=MOODS,
         filtered=bool(wanted) or "after" in visit.query,
+        linked="link" in wanted,
         more=f"{TURNS}?{urlencode(wanted | {'after': page.next})}" if page.next else None,
         fields=_filters(visit, wanted),
     )
@@ -166,20 +167,27 @@ async def live_events(visit: Visit) -> web.StreamResponse:
 
 
 async def _pieces(visit: Visit, stream: Stream) -> AsyncIterator[bytes]:
-    template = visit.shelf.templates.get_template("turns/live_piece.html")
-    async for piece in stream.pieces:
-        name, _, data = piece.partition(b"\ndata: ")
-        values: dict[str, object] = {"missed": None, "told": None, "moods": MOODS, "t": visit.t}
-        match name:
-            case b"event: turn":
-                values["told"] = msgspec.json.decode(data, type=Told)
-            case b"event: missed":
-                values["missed"] = msgspec.json.decode(data, type=Missed)
-            case _:
-                yield piece
-                continue
-        html = template.render(values)
-        yield b"".join(b"data: %s\n" % line.encode() for line in html.splitlines()) + b"\n"
+    pieces = stream.pieces
+    try:
+        async for piece in pieces:
+            yield _shown(visit, piece)
+    finally:
+        if isinstance(pieces, AsyncGenerator):  # its reader has left: others may follow in their place
+            await pieces.aclose()
+
+
+def _shown(visit: Visit, piece: bytes) -> bytes:
+    name, _, data = piece.partition(b"\ndata: ")
+    values: dict[str, object] = {"missed": None, "told": None, "moods": MOODS, "t": visit.t}
+    match name:
+        case b"event: turn":
+            values["told"] = msgspec.json.decode(data, type=Told)
+        case b"event: missed":
+            values["missed"] = msgspec.json.decode(data, type=Missed)
+        case _:
+            return piece
+    html = visit.shelf.templates.get_template("turns/live_piece.html").render(values)
+    return b"".join(b"data: %s\n" % line.encode() for line in html.splitlines()) + b"\n"
 
 
 PART = Part(

@@ -41,6 +41,13 @@ WORDS: Catalogue = {
         "en": "Nothing here matches. There may be more further back.",
         "zh": "这里没有符合条件的消息，更早的可能还有。",
     },
+    "turns.none.at_all": {"en": "No message matches.", "zh": "没有符合条件的消息。"},
+    "turns.none.link": {
+        "en": "The message of this link is not known here: it never came in, is older than messages are kept, or holds"
+        " nothing that a bot is told of (a picture without a word, a notice of the platform, a post in a broadcast channel).",
+        "zh": "这里没有该链接所指的消息：它没有到达、已超过保留期限，"
+        "或者没有会通知机器人的内容（如没有文字的图片、平台提示、频道广播）。",
+    },
     "turns.empty": {"en": "No message has come in yet", "zh": "还没有收到消息"},
     "turns.empty.told": {
         "en": "As soon as somebody writes to one of your channels, it shows up here: with what was done about it, and why.",
@@ -55,6 +62,7 @@ WORDS: Catalogue = {
     "turns.kind.delete": {"en": "deletion", "zh": "删除"},
     "turns.kind.move": {"en": "new room id", "zh": "群编号变更"},
     "turns.kind.presence": {"en": "coming or going", "zh": "进出群"},
+    "turns.kind.human": {"en": "an operator's act", "zh": "坐席的操作"},
     "turns.kind.": {"en": "unreadable", "zh": "无法读取"},
     "turns.why": {"en": "Why", "zh": "原因"},
     "turns.setting": {"en": "Decided by the setting", "zh": "由以下设置决定"},

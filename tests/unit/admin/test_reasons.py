@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
 
 from adapters.base import MessageEvent, Sender
+from config.channels.base import Trigger
 from config.loader import Configuration, load
-from gateway.admin.reason_words import ADMITTED, ENDED, WHOLE, Reason
+from gateway.admin.reason_words import ADDED, ADMITTED, ENDED, WHOLE, Reason
 from gateway.admin.reasons import decided, meaning_of, setting_told
+from gateway.admission import DESK, PROBE, UNHEARD
+from gateway.errors import AgentFault
+from gateway.human_lane import HUMAN
 from gateway.inbox.base import Event, EventState, Outcome
-from gateway.notices import NOTICES
+from gateway.inbox.dead import BY_HAND
 from gateway.routing import Route, encode, route
+from gateway.taking_over import Rule
+from gateway.usage.quotas import MEASURES, Limit
+from gateway.usage.rows import KINDS, Subject, person_subject
+from gateway.usage.windows import SPANS
 
 SETTINGS = """\
 agents: {default: {kind: openai, timeout_s: 7}, other: {}}
@@ -66,34 +76,65 @@ def event(route: Route | None, state: EventState, **outcome: Any) -> Event:
     )
 
 
+def decisive() -> frozenset[str]:
+    """Return every rule and code by which the gateway may let a message in or end it, read from its own types and source."""
+    trees = [ast.parse(path.read_text("utf-8")) for path in sorted(Path("gateway").rglob("*.py"))]
+    found = {rule for tree in trees for call in _calls(tree) for rule in _named(call)}
+    found |= {fault.code for fault in (AgentFault, *AgentFault.__subclasses__())}
+    found |= {*get_args(Trigger), *get_args(Rule), *UNHEARD, PROBE, DESK, HUMAN, BY_HAND}
+    found |= {"private", "rate_limited"}  # what admission says by a name of its own
+    for act in ("edit", "delete"):
+        found |= {act, f"{act}_unknown_message"}
+    subjects = (person_subject(1), *(Subject(kind, "", "x") for kind in KINDS))
+    found |= {Limit(one, measure, span, 1).rule for one in subjects for measure in MEASURES for span in SPANS}
+    return frozenset(found)
+
+
+def _calls(tree: ast.Module) -> Iterator[ast.Call]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name))
+
+
+def _named(call: ast.Call) -> Iterator[str]:
+    """Yield the rules and codes that a call names in so many words."""
+    assert isinstance(call.func, ast.Name)
+    name, values = call.func.id, {one.arg: one.value for one in call.keywords}
+    asked = {
+        "Outcome": [values.get("rule"), values.get("code")],
+        "Verdict": call.args[1:2],
+        "failure": call.args[:1],
+        "_applied": call.args[:1],
+    }
+    for value in asked.get(name, []):
+        for node in ast.walk(value) if value is not None else ():
+            if (
+                isinstance(node, ast.Constant)
+                and isinstance(node.value, str)
+                and re.fullmatch("[a-z][a-z_]+", node.value)
+            ):
+                yield node.value
+
+
 class TestSentences:
-    def test_every_code_of_a_notice_has_a_reason(self) -> None:
-        """Whatever a person is told why there is no answer, an admin is told too."""
-        codes = {code for code in NOTICES if code.startswith(("agent_", "context_"))} - {
-            "agent_set", "agent_is", "agent_unknown", "agent_fixed",
-        }  # fmt: skip
-        codes |= {
-            "too_long",
-            "rate_limited",
-            "gave_up",
-            "undeliverable",
-            "unreadable",
-            "not_applied",
-            "stopped",
-            "channel_removed",
-        }
-        assert codes <= ENDED.keys()
+    def test_every_rule_and_code_has_a_reason(self) -> None:
+        """Whatever lets a message in or ends it, wherever the code says so: with none of these does an admin read a bare name."""
+        assert {"mention", "not_addressed", "bot_depth", "waiting_for_human", "undeliverable", "by_hand"} <= decisive()
+        assert {"context_too_long", "agent_unavailable", "delete_unknown_message", "quota_room_money_day"} <= decisive()
+        assert set() == {rule for rule in decisive() if meaning_of(rule) is None}
 
-    def test_every_rule_in_the_code_has_a_reason(self) -> None:
-        """What admission and the lanes decide by, as their own words list it."""
-        told = Path("gateway/admission.py").read_text("utf-8")
-        rules = set(re.findall(r'Verdict\("(?:ignore|observe|apply|answer)", "(\w+)"\)', told))
-        rules |= set(re.findall(r'"(mention|reply|command|prefix|thread|always|private)"', told))
-        code = "".join(path.read_text("utf-8") for path in Path("gateway").rglob("*.py"))
-        rules |= set(re.findall(r'Outcome\(state="\w+", rule="(\w+)"', code))
-        assert rules - {"rate_limited"} <= ENDED.keys() | ADMITTED.keys()
+    def test_no_reason_is_of_a_rule_that_there_is_not(self) -> None:
+        """What no code says any more would be words that mislead whoever reads them here."""
+        assert set() == (ENDED.keys() | ADMITTED.keys()) - decisive()
 
-    @pytest.mark.parametrize("reason", [*ENDED.values(), *ADMITTED.values(), *WHOLE.values()])
+    def test_every_state_has_a_sentence(self, configuration: Configuration) -> None:
+        """Also where nothing but its state is known."""
+        way = routed(configuration)
+        for state in get_args(EventState):
+            found = decided(event(way, state), way)
+            assert found.en.endswith(".")
+            assert found.zh.endswith("。")
+            assert "rule" not in found.en or state in ("observed", "ignored", "failed", "dead")
+
+    @pytest.mark.parametrize("reason", [*ENDED.values(), *ADMITTED.values(), *WHOLE.values(), *ADDED.values()])
     def test_both_languages(self, reason: Reason) -> None:
         """Neither stands in for the other, and both name the same things."""
         assert re.search("[\u4e00-\u9fff]", reason.zh)
@@ -128,6 +169,26 @@ class TestSentences:
         found = decided(event(way, state, **outcome), way)
         assert (en, setting) == (found.en, found.setting)
         assert "{" not in found.zh
+
+    def test_what_became_of_what_was_sent(self, configuration: Configuration) -> None:
+        """A notice that did not arrive leaves the reason that it would have told; an answer that may not have arrived is no more
+        than that."""
+        way = routed(configuration)
+        dead = event(way, "dead", code="undeliverable", reason="blocked")
+        notice = Outcome(state="failed", code="agent_timeout", message="...")
+        untold = decided(dead, way, untold=notice)
+        doubtful = decided(event(way, "answered"), way, doubtful=True)
+
+        assert ENDED["undeliverable"].en == decided(dead, way).en
+        assert ("undeliverable", "agent:timeout_s") == (untold.rule, untold.setting)
+        assert untold.en.startswith("The agent default did not finish")
+        assert "answer was made" not in untold.en
+        assert untold.en.endswith("the platform refused to take it.")
+        assert untold.zh.endswith("平台拒绝接收。")
+        assert doubtful.en.startswith(
+            "It was answered because it mentions the bot. Whether all of it arrived is not known"
+        )
+        assert "未知" in doubtful.zh
 
     def test_what_was_erased_or_cannot_be_read(self) -> None:
         """There is still a sentence."""
@@ -176,7 +237,9 @@ class TestSettings:
 
 def test_a_rule_means_the_same_whichever_turn_it_decided() -> None:
     """Half a sentence of what let a message in, a sentence of what ended it, quotas too; names of the turn left open."""
-    told = {rule: meaning_of(rule) for rule in ("private", "agent_timeout", "quota_person_messages_day", "stop", "no rule")}
+    told = {
+        rule: meaning_of(rule) for rule in ("private", "agent_timeout", "quota_person_messages_day", "stop", "no rule")
+    }
 
     assert told["private"] is not None
     assert "它是私聊消息" == told["private"].zh

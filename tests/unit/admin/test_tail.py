@@ -9,14 +9,18 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from adapters.base import Address, MessageEvent, Sender
 from gateway.admin.acts.turns import TAIL, TailAsked
 from gateway.admin.operations import Acting
 from gateway.admin.rights import Actor
-from gateway.admin.tail import NEWEST, READERS, Tail
+from gateway.admin.tail import LOOKS, NEWEST, READERS, Tail
+from gateway.amending import DELETED
 from gateway.errors import StoreBusy
 from gateway.inbox.base import Outcome
+from gateway.routing import Human, Route, encode
 from tests.contracts.queues import accept, claim_one, open_queues, reply
 from tests.unit.admin.acting import OWNER, actor
 
@@ -29,7 +33,7 @@ async def queues(tmp_path: Path) -> AsyncIterator[Any]:
 
 @asynccontextmanager
 async def following(queues: Any, **times: float) -> AsyncIterator[Tail]:
-    tail = Tail(inbox=queues, looking=queues.looking, look_s=0, **times)
+    tail = Tail(inbox=queues, looking=queues.looking, **({"look_s": 0} | times))
     task = asyncio.create_task(tail.run())
     try:
         yield tail
@@ -53,6 +57,17 @@ async def told(pieces: AsyncIterator[bytes]) -> Any:
         while (piece := await anext(pieces)).startswith(b":"):
             pass
     return json.loads(piece.partition(b"data: ")[2])
+
+
+def routed(text: str, *, name: str) -> Route:
+    said = MessageEvent(
+        channel="acme", room="r1", chat_type="private", sender=Sender(user="zoe", tenant="t", account="zoe", name=name),
+        dedupe_ids=("d",), message_id="m1", text=text,
+    )  # fmt: skip
+    return Route(
+        event=said, key="zoe:acme:r1:private:main", scope=("zoe", "acme", "r1", "private", "main"),
+        address=Address(channel="acme", room="r1"), agent="main", revision="r", language="en", rule="private",
+    )  # fmt: skip
 
 
 async def test_new_events_and_their_ends(queues: Any) -> None:
@@ -105,6 +120,53 @@ async def test_who_is_slow_is_told_what_was_missed(queues: Any) -> None:
         assert {"count": NEWEST - 20} == await told(pieces)
 
 
+async def test_more_than_one_look_passes(queues: Any) -> None:
+    """A burst between two looks is told whole, as far as readers can take it; behind that it says that something is missing."""
+    async with following(queues, look_s=0.01) as tail:
+        pieces = await joined(tail)
+        await accept(queues, "first")
+        await told(pieces)
+        await asyncio.gather(*(accept(queues, f"lane {n}") for n in range(2 * NEWEST)))
+        told_, missed = 0, 0
+        async with asyncio.timeout(20):
+            while told_ + missed < 2 * NEWEST:
+                data = await told(pieces)
+                told_, missed = (told_, missed + data["count"]) if "count" in data else (told_ + 1, missed)
+
+        assert 2 * NEWEST == told_ + missed
+
+
+async def test_what_was_not_even_looked_at_is_missed(queues: Any) -> None:
+    """So many that no look reaches back: it is said that there were more."""
+    tail = Tail(inbox=queues, looking=queues.looking, look_s=0)
+    pieces_task = asyncio.create_task(joined(tail))  # type: ignore[arg-type]
+    await asyncio.sleep(0)
+    await accept(queues, "known")
+    await tail._begin()
+    pieces = await pieces_task
+    reader = tail._readers[0]
+    await asyncio.gather(*(accept(queues, f"lane {n}") for n in range(NEWEST * LOOKS + 1)))
+    await tail._look()
+
+    assert NEWEST * (LOOKS - 1) + 1 == reader.missed
+    assert {"count": NEWEST * (LOOKS - 1) + 1} == await told(pieces)
+
+
+async def test_who_says_what(queues: Any) -> None:
+    """An operator's words are theirs, though they stand in the person's turn; of what was deleted there is no word."""
+    said = routed(text="I will see to it 马上", name="Zoe")
+    human = Human(takeover=1, act="said", operator="user:1", name="Ann 安", turn_id=1)
+    async with following(queues) as tail:
+        pieces = await joined(tail)
+        await accept(queues, body=encode(msgspec.structs.replace(said, human=human)))
+        first = await told(pieces)
+        await accept(queues, body=encode(said), outcome=DELETED)
+        second = await told(pieces)
+
+    assert ("Ann 安", "I will see to it 马上", "human") == (first["name"], first["text"], first["line"]["kind"])
+    assert ("", "", "message") == (second["name"], second["text"], second["line"]["kind"])
+
+
 async def test_it_ends_with_the_gateway(queues: Any) -> None:
     """Readers are sent away, and nobody is let in any more."""
     async with following(queues) as tail:
@@ -117,9 +179,13 @@ async def test_it_ends_with_the_gateway(queues: Any) -> None:
 
 
 async def test_only_so_many_follow(queues: Any) -> None:
-    """One who leaves makes room."""
+    """Also of those who come in one moment; one who leaves makes room."""
     async with following(queues) as tail:
-        readers = [await joined(tail) for _ in range(READERS)]
+        acting = Acting(actor=OWNER, operation=TAIL)
+        streams = [await tail.tail(acting, TailAsked()) for _ in range(READERS + 3)]
+        readers = [aiter(stream.pieces) for stream in streams]
+        begun = await asyncio.gather(*(anext(pieces) for pieces in readers))
+        assert [READERS, 3] == [begun.count(b": follows\n\n"), begun.count(b"retry: 10000\n\n")]
         with pytest.raises(StoreBusy):
             await joined(tail)
         await readers[0].aclose()  # type: ignore[attr-defined]
