@@ -33,7 +33,8 @@ _PUT_GRANT = """INSERT INTO admin_grants (user_id, channel, source, role) VALUES
 _PUT_CLAIM = """INSERT INTO admin_grants (user_id, channel, source, role, ends_ms)
   VALUES (:user_id, :channel, 'claims', :role, :ends)
   ON CONFLICT (user_id, channel, source) DO UPDATE SET role = excluded.role, ends_ms = excluded.ends_ms"""
-_SERIALLY = "UPDATE admin_access SET version = version + 1"
+SERIALLY = "UPDATE admin_access SET version = version + 1"
+"""Waits, at the beginning of a transaction, for whoever else decides on what it reads."""
 
 
 class HeldGrant(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,8 +65,8 @@ class Account(msgspec.Struct, frozen=True):
 
 
 def folded(name: str) -> str:
-    """Return a name as names are compared: whatever is typed alike is one."""
-    return unicodedata.normalize("NFKC", name).strip().casefold()
+    """Return a name as names are compared: whatever is typed alike is one. Of what is longer than any name, the beginning."""
+    return unicodedata.normalize("NFKC", name[: 4 * LONGEST_NAME]).strip().casefold()
 
 
 class Users:
@@ -184,16 +185,20 @@ class Users:
     async def claimed(
         self, issuer: str, subject: str, *, name: str, grants: Sequence[Grant], ends_ms: int
     ) -> int | None:
-        """Return the number of an identity provider's user, made if new, with the grants of now until `ends_ms`; None: it was
-        removed here. No grants: none are left of earlier ones, and nobody new is made (None)."""
+        """Return the number of an identity provider's user, made if new, called as there, with the grants of now until `ends_ms`;
+        None: it was removed here. No grants: none are left of earlier ones, and nobody new is made (None)."""
         now = self._clock()
         whose = "SELECT id, removed_ms FROM admin_users WHERE issuer = :issuer AND subject = :subject"
+        name = (
+            "".join(letter for letter in name if letter.isprintable()).strip()[:LONGEST_NAME] or subject[:LONGEST_NAME]
+        )
         async with self._database.writing() as db:
-            await db.run(_SERIALLY)
+            await db.run(SERIALLY)
             rows = await db.rows(whose, issuer=issuer, subject=subject)
             if (rows and rows[0][1] is not None) or not (rows or grants):
                 return None
             user_id = int(rows[0][0]) if rows else await _insert_claimed(db, name, issuer, subject, now)
+            await db.run("UPDATE admin_users SET name = :name WHERE id = :user_id", name=name, user_id=user_id)
             await db.run("DELETE FROM admin_grants WHERE user_id = :user_id AND source = 'claims'", user_id=user_id)
             for grant in sorted(grants, key=lambda one: rank(one.role)):  # of two for one place the stronger counts
                 await db.run(_PUT_CLAIM, user_id=user_id, channel=grant.channel or "", role=grant.role, ends=ends_ms)
@@ -256,8 +261,7 @@ async def _insert_claimed(db: Transaction, name: str, issuer: str, subject: str,
     # No `folded`: whatever the provider calls somebody, that takes no name which a password belongs to.
     made = """INSERT INTO admin_users (name, issuer, subject, created_ms)
       VALUES (:name, :issuer, :subject, :now) RETURNING id"""
-    shown = "".join(letter for letter in name if letter.isprintable()).strip()[:LONGEST_NAME] or subject[:LONGEST_NAME]
-    ((user_id,),) = await db.rows(made, name=shown, issuer=issuer, subject=subject, now=now)
+    ((user_id,),) = await db.rows(made, name=name, issuer=issuer, subject=subject, now=now)
     return int(user_id)
 
 
@@ -272,7 +276,7 @@ async def _owners(db: Transaction, now: int) -> int:
 
 async def _decide(db: Transaction, now: int) -> bool:
     """Wait for who else decides on grants, and return whether there is an owner."""
-    await db.run(_SERIALLY)
+    await db.run(SERIALLY)
     return await _owners(db, now) > 0
 
 

@@ -49,7 +49,7 @@ class Entrance:
         self.sessions = Sessions(database, settings=settings, clock=clock)
         self.tokens = Tokens(database, clock=clock)
         self.audit = Audit(database, clock=clock, failed=(lambda: None) if metrics is None else metrics.audit_failed)
-        self._tries = Tries()
+        self._tries = Tries(database)
         self.signing_in = SigningIn(
             users=self.users,
             sessions=self.sessions,

@@ -136,6 +136,8 @@ class Provider:
         if not isinstance(subject, str) or not 0 < len(subject) <= 255:
             raise ProviderFault("the ID token's subject is not a text of 1 to 255 characters")
         said = claims.get(self.settings.roles_claim)
+        if self.settings.roles_claim == "email" and claims.get("email_verified") not in (True, "true"):
+            said = None  # anybody may have written it there
         values = said if isinstance(said, list) else [said]
         return Claims(
             issuer=self.settings.issuer,

@@ -1,7 +1,8 @@
 """Passwords of users that sign in by one: kept as argon2id (RFC 9106, its second profile: 64 MiB, 3 passes), compared in
 the same time whether there is such a user or not.
 
-One at a time: a password costs 64 MiB and some 50 ms, which whoever knocks must not be able to multiply.
+One at a time: a password costs 64 MiB and some 50 ms, which whoever knocks must not be able to multiply. Strangers stand in a
+line of their own, which is short: a flood of them keeps out nobody who has been here before.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import secrets
 import unicodedata
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from gateway.admin.operations import FieldProblem, Invalid
 from gateway.errors import StoreBusy
@@ -18,9 +20,9 @@ from gateway.errors import StoreBusy
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
 
-T = TypeVar("T")
-
 SHORTEST, LONGEST = 12, 256
+MOST_STRANGERS = 200
+"""Strangers that wait for their turn at most: of more, none would have it in time."""
 _WAIT_S = 10.0
 
 
@@ -53,43 +55,58 @@ class Passwords:
     def __init__(self, make: Callable[[], PasswordHasher] | None = None) -> None:
         """`make`: another hasher; None: argon2id as told above."""
         self._make = make or _argon2id
-        self._hasher: PasswordHasher | None = None
-        self._nobodys = ""
-        self._turn = asyncio.Lock()
+        self._made: tuple[PasswordHasher, str] | None = None
+        self._strangers, self._known = asyncio.Lock(), asyncio.Lock()
+        self._waiting = 0
+
+    @asynccontextmanager
+    async def turn(self, *, known: bool) -> AsyncIterator[None]:
+        """Wait for the turn to look at a password (`fits`). `known`: who wants in has signed in before in this browser. Raises
+        `StoreBusy` when too many others wait."""
+        lock = self._known if known else self._strangers
+        if not known and self._waiting >= MOST_STRANGERS:
+            raise _busy()
+        self._waiting += not known
+        try:
+            async with asyncio.timeout(_WAIT_S):
+                await lock.acquire()
+        except TimeoutError as exc:
+            raise _busy() from exc
+        finally:
+            self._waiting -= not known
+        try:
+            yield
+        finally:
+            lock.release()
 
     async def kept(self, password: str) -> str:
         """Return what is stored instead of the password. Raises `StoreBusy` when too many others wait."""
-        return await self._alone(lambda: self._ready().hash(_typed(password)))
+        async with self.turn(known=True):
+            return await asyncio.to_thread(lambda: self._ready()[0].hash(_typed(password)))
 
     async def fits(self, password: str, kept: str | None) -> bool:
-        """Whether it is the password; `kept` None: it is nobody's, which takes as long to say. Raises `StoreBusy`."""
-        return await self._alone(lambda: self._fits(password[: LONGEST + 1], kept))
+        """Whether it is the password; `kept` None: it is nobody's, which takes as long to say. Within a `turn`."""
+        return await asyncio.to_thread(lambda: self._fits(password[: LONGEST + 1], kept))
 
     def _fits(self, password: str, kept: str | None) -> bool:
         from argon2.exceptions import InvalidHashError, VerificationError
 
-        hasher = self._ready()
+        hasher, nobodys = self._ready()
         try:
-            return hasher.verify(kept or self._nobodys, _typed(password)) and kept is not None
+            return hasher.verify(kept or nobodys, _typed(password)) and kept is not None
         except (VerificationError, InvalidHashError):
             return False
 
-    def _ready(self) -> PasswordHasher:
-        if self._hasher is None:
-            self._hasher = self._make()
-            self._nobodys = self._hasher.hash(secrets.token_urlsafe())
-        return self._hasher
+    def _ready(self) -> tuple[PasswordHasher, str]:
+        """Return the hasher, and what is kept of nobody's password."""
+        if self._made is None:
+            hasher = self._make()
+            self._made = hasher, hasher.hash(secrets.token_urlsafe())
+        return self._made
 
-    async def _alone(self, work: Callable[[], T]) -> T:
-        try:
-            async with asyncio.timeout(_WAIT_S):
-                await self._turn.acquire()
-        except TimeoutError as exc:
-            raise StoreBusy("too many passwords are being checked now; try again", retry_after_s=_WAIT_S) from exc
-        try:
-            return await asyncio.to_thread(work)
-        finally:
-            self._turn.release()
+
+def _busy() -> StoreBusy:
+    return StoreBusy("too many passwords are being checked now; try again", retry_after_s=_WAIT_S)
 
 
 def _typed(password: str) -> bytes:

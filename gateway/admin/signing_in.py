@@ -16,7 +16,7 @@ from typing import Literal
 import msgspec
 
 from config.admin import AdminSettings, OidcSettings
-from gateway.admin.access import LONGEST_NAME, Account, Users, folded
+from gateway.admin.access import Account, Users, folded
 from gateway.admin.grants import merged
 from gateway.admin.oidc import Begun, Claims, Provider
 from gateway.admin.operations import Acting, AuditLog, AuditOutcome, Operation
@@ -80,7 +80,7 @@ class Entered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SigningIn:
-    """Signs in and out. Wrong passwords are counted in this process; sessions are rows."""
+    """Signs in and out. Sessions and wrong passwords are rows: they are the same on every instance."""
 
     def __init__(
         self,
@@ -111,25 +111,34 @@ class SigningIn:
     async def by_password(self, name: str, password: str, comer: Comer) -> Entered:
         """Sign in. Raises `NotSignedIn` (`wrong`, `wait`) and `StoreBusy`."""
         settings = self._settings().sign_in
+        _, knock = await self._knock(name, comer)
+        self._make_wait(await self._tries.wait_s(knock, settings, now_ms=self._clock()), comer)
+        # In turn: however many knock, the database is written to no oftener than passwords can be looked at.
+        async with self._passwords.turn(known=knock.device is not None):
+            account, knock = await self._knock(name, comer)  # anew: it may be another password by now
+            self._make_wait(await self._tries.begin(knock, settings, now_ms=self._clock()), comer)
+            try:
+                right = await self._passwords.fits(password, None if account is None else account.kept)
+            except BaseException:
+                await self._tries.take_back(knock, settings, right=False)
+                raise
+        if account is None or not right:
+            await self._failed(None if account is None else account.user_id, comer, way="password")
+            raise NotSignedIn("wrong")
+        await self._tries.take_back(knock, settings, right=True)
+        secret = await self._enter(account.user_id, comer, way="password")
+        return Entered(secret=secret, device=made_device(account.kept))
+
+    async def _knock(self, name: str, comer: Comer) -> tuple[Account | None, Knock]:
         account = await self._users.account(name)
-        kept = None if account is None else account.kept
-        knock = Knock(account=folded(name)[:LONGEST_NAME], address=comer.address, device=_device(comer.device, kept))
-        wait_s = self._tries.begin(knock, settings, now_s=self._clock() / 1000)
+        device = _device(comer.device, None if account is None else account.kept)
+        return account, Knock(account=folded(name), address=comer.address, device=device)
+
+    def _make_wait(self, wait_s: float, comer: Comer) -> None:
         if wait_s > 0:
             logger.warning("sign-in has to wait", extra={"address": network_of(comer.address), "wait_s": round(wait_s)})
             self._counted("limited")
             raise NotSignedIn("wait", wait_s=wait_s)
-        try:
-            right = await self._passwords.fits(password, kept)
-        except BaseException:
-            self._tries.take_back(knock, settings, right=False)
-            raise
-        if account is None or not right:
-            await self._failed(account, comer)
-            raise NotSignedIn("wrong")
-        self._tries.take_back(knock, settings, right=True)
-        secret = await self._enter(account.user_id, comer, way="password")
-        return Entered(secret=secret, device=made_device(account.kept))
 
     async def begin_provider(self, back: str) -> Begun:
         """Return where the provider signs people in; they come back to `back`. Raises `NotSignedIn` (`off`) and
@@ -151,7 +160,7 @@ class SigningIn:
         )
         user = None if user_id is None else await self._users.find(user_id)
         if user is None or not user.grants:
-            self._counted("refused")
+            await self._failed(user_id, comer, way="provider")
             raise NotSignedIn("no_rights")
         return Entered(secret=await self._enter(user.id, comer, way="provider"))
 
@@ -179,13 +188,13 @@ class SigningIn:
         self._counted("admitted")
         return secret
 
-    async def _failed(self, account: Account | None, comer: Comer) -> None:
+    async def _failed(self, user_id: int | None, comer: Comer, *, way: str) -> None:
         now_s = self._clock() / 1000
         self._counted("refused")
         logger.warning("sign-in failed", extra={"address": network_of(comer.address)})
         if self._limits.allows("failed sign-ins", per_minute=NOTED_PER_MINUTE, now=now_s):
             self._limits.count("failed sign-ins", now=now_s)
-            await self._note(None if account is None else account.user_id, comer, way="password", outcome="refused")
+            await self._note(user_id, comer, way=way, outcome="refused")
 
     async def _note(self, user_id: int | None, comer: Comer, *, way: str, outcome: AuditOutcome) -> None:
         actor_id = f"user:{user_id}" if user_id is not None and outcome == "done" else "nobody"

@@ -1,4 +1,4 @@
-"""How long somebody who signs in by password has to wait after wrong ones. Pure: the clock is passed in.
+"""How long somebody who signs in by password has to wait after wrong ones: on every instance, and through a restart.
 
 Counted three ways: for an account from one address, for an address, and for an account from anywhere, whose wait stays short. A
 browser in which the account signed in before is counted by itself: guessing, wherever from, must not lock its owner out.
@@ -6,14 +6,22 @@ browser in which the account signed in before is counted by itself: guessing, wh
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address, ip_network
 
 from config.admin import SignInSettings
+from gateway.admin.access import SERIALLY
+from gateway.admin.database import Database, Transaction, Value
 
-BOUND = 100_000
+BOUND = 20_000
+"""Counts that are kept: beyond them the oldest are forgotten."""
+_COUNTS = "SELECT digest, wrong, last_ms FROM admin_tries WHERE digest IN (:a, :b, :c)"
+_PUT = """INSERT INTO admin_tries (digest, wrong, last_ms) VALUES (:digest, :wrong, :last)
+  ON CONFLICT (digest) DO UPDATE SET wrong = excluded.wrong, last_ms = excluded.last_ms"""
+_OLD = """DELETE FROM admin_tries WHERE last_ms <= :before OR last_ms >= :behind OR last_ms <=
+  (SELECT last_ms FROM admin_tries ORDER BY last_ms DESC LIMIT 1 OFFSET :bound)"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,10 +35,107 @@ class Knock:
 
 
 @dataclass(frozen=True, slots=True)
-class _Limit:
+class Count:
+    """How many wrong passwords, and when the last one was."""
+
+    wrong: int
+    last_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What is counted by `key`: so many are free, then waits grow up to `most_s`."""
+
     key: tuple[str, ...]
     free: int
     most_s: float
+
+    @property
+    def digest(self) -> str:
+        """What is stored of the key: people type passwords into the wrong field."""
+        told = "\0".join(self.key).encode(errors="replace")
+        return hashlib.sha256(b"clew try\0" + told).hexdigest()
+
+
+class Tries:
+    """Wrong passwords, in the admins' database. Every verb raises `gateway.errors.StoreBusy` when that is away."""
+
+    def __init__(self, database: Database, *, bound: int = BOUND) -> None:
+        self._database = database
+        self._bound = bound
+
+    async def wait_s(self, knock: Knock, settings: SignInSettings, *, now_ms: int) -> float:
+        """Return the seconds to wait; 0: try now. Counts nothing."""
+        limits = limits_of(knock, settings)
+        async with self._database.reading() as db:
+            return waits(limits, await _counts(db, limits), settings, now_ms=now_ms)
+
+    async def begin(self, knock: Knock, settings: SignInSettings, *, now_ms: int) -> float:
+        """Return the seconds to wait; 0: try now. Such a try counts as wrong at once, so that many at the same time, on whatever
+        instances, are many."""
+        limits, forget_ms = limits_of(knock, settings), int(settings.forget_s * 1000)
+        async with self._database.writing() as db:
+            await db.run(SERIALLY)
+            counts = await _counts(db, limits)
+            if (wait_s := waits(limits, counts, settings, now_ms=now_ms)) > 0:
+                return wait_s
+            for limit in limits:
+                wrong = _wrong(counts.get(limit.digest), settings, now_ms=now_ms) + 1
+                await db.run(_PUT, digest=limit.digest, wrong=wrong, last=now_ms)
+            await db.run(_OLD, before=now_ms - forget_ms, behind=now_ms + forget_ms, bound=self._bound)
+        return 0
+
+    async def take_back(self, knock: Knock, settings: SignInSettings, *, right: bool) -> None:
+        """Count one less: the try was no wrong password. `right`: it was the right one, and what was wrong before it from
+        there counts no more."""
+        limits = limits_of(knock, settings)
+        async with self._database.writing() as db:
+            await db.run(SERIALLY)
+            counts = await _counts(db, limits)
+            for limit in limits:
+                count = counts.get(limit.digest, Count(1, 0))
+                if count.wrong <= 1 or (right and limit.key[0] in ("pair", "device")):
+                    await db.run("DELETE FROM admin_tries WHERE digest = :digest", digest=limit.digest)
+                else:
+                    await db.run(_PUT, digest=limit.digest, wrong=count.wrong - 1, last=count.last_ms)
+
+
+async def _counts(db: Transaction, limits: Sequence[Limit]) -> Mapping[str, Count]:
+    digests: list[Value] = [limit.digest for limit in limits]
+    a, b, c = (*digests, None, None)[:3]
+    return {digest: Count(int(wrong), int(last_ms)) for digest, wrong, last_ms in await db.rows(_COUNTS, a=a, b=b, c=c)}
+
+
+def limits_of(knock: Knock, settings: SignInSettings) -> tuple[Limit, ...]:
+    """Return by what a try is counted. Pure."""
+    if knock.device is not None:
+        return (Limit(("device", knock.account, knock.device), settings.tries, settings.wait_max_s),)
+    network = network_of(knock.address)
+    return (
+        Limit(("pair", knock.account, network), settings.tries, settings.wait_max_s),
+        Limit(("address", network), settings.address_tries, settings.wait_max_s),
+        Limit(("account", knock.account), settings.account_tries, settings.account_wait_s),
+    )
+
+
+def waits(limits: Sequence[Limit], counts: Mapping[str, Count], settings: SignInSettings, *, now_ms: int) -> float:
+    """Return the seconds that somebody has to wait for these limits, by the counts under their digests. Pure."""
+    return max(_wait_s(limit, counts.get(limit.digest), settings, now_ms=now_ms) for limit in limits)
+
+
+def _wait_s(limit: Limit, count: Count | None, settings: SignInSettings, *, now_ms: int) -> float:
+    over = _wrong(count, settings, now_ms=now_ms) - limit.free
+    if count is None or over < 0:
+        return 0.0
+    wait_s = min(limit.most_s, settings.wait_s * 2.0 ** min(over, 30))
+    return max(0.0, wait_s - (now_ms - count.last_ms) / 1000)
+
+
+def _wrong(count: Count | None, settings: SignInSettings, *, now_ms: int) -> int:
+    """Return how many count now. One of a far future is of a clock that was wrong: nobody waits until then."""
+    if count is None or abs(now_ms - count.last_ms) >= settings.forget_s * 1000:
+        return 0
+    return count.wrong
 
 
 def network_of(address: str) -> str:
@@ -42,54 +147,3 @@ def network_of(address: str) -> str:
     if isinstance(ip, IPv6Address):
         return str(ip.ipv4_mapped or ip_network((ip, 64), strict=False))
     return str(ip)
-
-
-class Tries:
-    """Wrong passwords, in this process; beyond `bound` counts the oldest are forgotten."""
-
-    def __init__(self, bound: int = BOUND) -> None:
-        self._bound = bound
-        self._counts: OrderedDict[tuple[str, ...], tuple[int, float]] = OrderedDict()  # how many, when the last one was
-
-    def begin(self, knock: Knock, settings: SignInSettings, *, now_s: float) -> float:
-        """Return the seconds to wait; 0: try now. Such a try counts as wrong at once, so that many at the same time are many."""
-        limits = tuple(_limits(knock, settings))
-        wait_s = max(self._wait_s(limit, settings, now_s) for limit in limits)
-        if wait_s == 0:
-            for limit in limits:
-                self._counts[limit.key] = (self._count(limit.key, settings, now_s) + 1, now_s)
-                self._counts.move_to_end(limit.key)
-            while len(self._counts) > self._bound:
-                self._counts.popitem(last=False)
-        return wait_s
-
-    def take_back(self, knock: Knock, settings: SignInSettings, *, right: bool) -> None:
-        """Count one less: the try was no wrong password. `right`: it was the right one, and what was wrong before it from
-        there counts no more."""
-        for limit in _limits(knock, settings):
-            count, last_s = self._counts.get(limit.key, (1, 0.0))
-            if count <= 1 or (right and limit.key[0] in ("pair", "device")):
-                self._counts.pop(limit.key, None)
-            else:
-                self._counts[limit.key] = (count - 1, last_s)
-
-    def _count(self, key: tuple[str, ...], settings: SignInSettings, now_s: float) -> int:
-        count, last_s = self._counts.get(key, (0, now_s))
-        return count if now_s - last_s < settings.forget_s else 0
-
-    def _wait_s(self, limit: _Limit, settings: SignInSettings, now_s: float) -> float:
-        over = self._count(limit.key, settings, now_s) - limit.free
-        if over < 0:
-            return 0.0
-        wait_s = min(limit.most_s, settings.wait_s * 2.0 ** min(over, 30))
-        return max(0.0, self._counts[limit.key][1] + wait_s - now_s)
-
-
-def _limits(knock: Knock, settings: SignInSettings) -> Iterator[_Limit]:
-    if knock.device is not None:
-        yield _Limit(("device", knock.account, knock.device), settings.tries, settings.wait_max_s)
-        return
-    network = network_of(knock.address)
-    yield _Limit(("pair", knock.account, network), settings.tries, settings.wait_max_s)
-    yield _Limit(("address", network), settings.address_tries, settings.wait_max_s)
-    yield _Limit(("account", knock.account), settings.account_tries, settings.account_wait_s)

@@ -318,16 +318,16 @@ class AccessActs:
         return user
 
     async def _prove(self, user: User, password: str) -> None:
-        settings, now_s = self._settings(), self._clock() / 1000
+        settings, account = self._settings(), await self._users.account(user.name)
         knock = Knock(account=folded(user.name), address="", device="own session")
-        account = await self._users.account(user.name)
-        if self._tries.begin(knock, settings, now_s=now_s) > 0:
-            problem, remedy = "was wrong too often", "wait a little, then try again"
-        elif account is not None and await self._passwords.fits(password, account.kept):
-            self._tries.take_back(knock, settings, right=True)
-            return
-        else:
-            problem, remedy = "is not your password", "give the one of now"
+        async with self._passwords.turn(known=True):
+            if await self._tries.begin(knock, settings, now_ms=self._clock()) > 0:
+                problem, remedy = "was wrong too often", "wait a little, then try again"
+            elif account is not None and await self._passwords.fits(password, account.kept):
+                await self._tries.take_back(knock, settings, right=True)
+                return
+            else:
+                problem, remedy = "is not your password", "give the one of now"
         told = FieldProblem(path="current", value="***", problem=problem, remedy=remedy)
         raise Invalid(f"current: {problem}; {remedy}", problems=(told,))
 

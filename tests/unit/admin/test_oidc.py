@@ -270,3 +270,17 @@ async def test_the_claim_of_roles_is_a_text_or_a_list(provider: Issuer, said: An
     claims = await signed_in(Provider(settings(provider.url)), provider)
 
     assert (roles, "u-1") == (claims.roles, claims.name)
+
+
+@pytest.mark.parametrize(
+    ("verified", "roles"),
+    [(True, ("ann@example.com",)), ("true", ("ann@example.com",)), (False, ()), ("false", ()), (None, ())],
+)
+async def test_an_address_that_nobody_verified_gives_nothing(
+    provider: Issuer, verified: object, roles: tuple[str, ...]
+) -> None:
+    """Where roles go by e-mail addresses: what somebody has typed at the provider makes nobody an owner here."""
+    provider.claims = {"email": "ann@example.com", "email_verified": verified}
+    claims = await signed_in(Provider(settings(provider.url, roles_claim="email")), provider)
+
+    assert roles == claims.roles

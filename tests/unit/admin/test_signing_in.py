@@ -18,13 +18,14 @@ from config.admin import AdminSettings, OidcSettings
 from gateway.admin.acts.access import USERS_PASSWORD, USERS_REMOVE
 from gateway.admin.entrance import Entrance
 from gateway.admin.oidc_source import ProviderFault
-from gateway.admin.passwords import Passwords
+from gateway.admin.passwords import MOST_STRANGERS, Passwords
 from gateway.admin.rights import Actor, Grant
 from gateway.admin.signing_in import NOTED_PER_MINUTE, Comer, Entered, NotSignedIn
+from gateway.errors import StoreBusy
 from gateway.hot.process import ProcessRateLimits
 from gateway.metrics import Metrics
 from tests.emulators.oidc.provider import CLIENT_ID, CLIENT_SECRET, Issuer, issuer
-from tests.unit.admin.access_world import PASSWORD, World, number
+from tests.unit.admin.access_world import PASSWORD, World, number, world
 from tests.unit.test_metrics import samples
 
 HERE = Comer(address="192.0.2.1", browser="Firefox")
@@ -171,6 +172,47 @@ async def test_a_hundred_guesses_at_once_are_five(access: World) -> None:
     assert (5, 95) == (reasons.count("wrong"), reasons.count("wait"))
 
 
+async def test_guessing_at_two_instances_is_one_budget(postgres_url: str) -> None:
+    """And a restart gives no new one."""
+    async with world(postgres_url) as one, world(postgres_url) as other:
+        await one.user("owner", "owner")
+        for n in range(5):
+            with pytest.raises(NotSignedIn, match="wrong"):
+                await (one, other)[n % 2].signing_in.by_password("owner", f"guess {n}", HERE)
+        for instance in (one, other):
+            with pytest.raises(NotSignedIn, match="wait"):
+                await instance.signing_in.by_password("owner", PASSWORD, HERE)
+    async with world(postgres_url) as restarted:
+        with pytest.raises(NotSignedIn, match="wait"):
+            await restarted.signing_in.by_password("owner", PASSWORD, HERE)
+
+
+async def test_a_flood_of_strangers_keeps_no_known_browser_waiting(access: World) -> None:
+    """However many addresses knock at once: who has been here before has a line of their own, and of strangers only so many stand
+    in line. Nothing is written for those who are sent away."""
+    owner = await access.user("owner", "owner")
+    device = (await access.signing_in.by_password("owner", PASSWORD, HERE)).device or ""
+    known = Comer(address="203.0.113.9", device=device)
+    async with access.passwords.turn(known=False):  # somebody's password is being looked at, for long
+        knocks = [
+            asyncio.create_task(
+                access.signing_in.by_password("owner", "guess", Comer(address=f"198.51.{n >> 8}.{n & 255}"))
+            )
+            for n in range(MOST_STRANGERS + 10)
+        ]
+        entered = await access.signing_in.by_password("owner", PASSWORD, known)
+        sent_away, _ = await asyncio.wait(knocks, timeout=5)
+        async with access.database.reading() as db:
+            ((counted,),) = await db.rows("SELECT count(*) FROM admin_tries")
+        for knock in knocks:
+            knock.cancel()
+        await asyncio.gather(*knocks, return_exceptions=True)
+
+    assert owner == await acting(access, entered)
+    assert [StoreBusy] * 10 == [type(knock.exception()) for knock in sent_away]
+    assert 0 == counted
+
+
 async def test_a_flood_of_failures_does_not_fill_the_log(access: World) -> None:
     """The log can't be emptied: a botnet's guesses are noted up to a bound, and a right password always."""
     await access.user("owner", "owner")
@@ -268,6 +310,18 @@ async def test_who_has_no_role_there_does_not_come_in(access: World, provider: I
         await come_in(access, provider)
 
     assert () == (await acting(access, entered)).grants
+    user = int(number(await acting(access, entered)))
+    told = [(about["user"], outcome) for _, _, outcome, about in await entries(access)]
+    assert [(None, "refused"), (user, "done"), (user, "refused")] == told
+
+
+async def test_who_is_called_otherwise_there_is_here(access: World, provider: Issuer) -> None:
+    """The provider's word counts at each sign-in; what can't be shown of a name is left out."""
+    first = await acting(access, await come_in(access, provider))
+    provider.who["preferred_username"] = "李\u202e四\n"
+    second = await acting(access, await come_in(access, provider))
+
+    assert (first.id, "李雷", "李四") == (second.id, first.name, second.name)
 
 
 async def test_a_provider_with_other_settings_is_another(access: World, provider: Issuer) -> None:
