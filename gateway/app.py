@@ -686,6 +686,7 @@ async def run(
             ready=health.check,
             admin=entered if settings.admin.enabled else (),
             metrics=lambda: rendered(metrics, queues, health),
+            refused=lambda channel, code: metrics.request_refused(channel=channel, code=code),
         )
 
         def rescheduled() -> None:

@@ -100,7 +100,10 @@ class HttpServer:
         ready: Callable[[], Awaitable[Readiness]],
         metrics: Callable[[], Awaitable[bytes]],
         admin: Sequence[web.AbstractRouteDef] = (),
+        refused: Callable[[str, str], None] = lambda channel, code: None,
     ) -> None:
+        """`refused` hears (channel, code) of each inbound request that a channel did not take."""
+        self._refused = refused
         self._settings = settings
         self._intake = intake
         self._channel = channel
@@ -200,7 +203,12 @@ class HttpServer:
         return request if address == request.remote else request.clone(remote=address)
 
     async def _inbound(self, request: web.Request) -> web.StreamResponse:
-        return await self._named(request).handle(request)
+        channel = self._named(request)
+        try:
+            return await channel.handle(request)
+        except AdapterFault as fault:
+            self._refused(request.match_info["name"], as_problem(fault).code)
+            raise
 
     async def _page(self, request: web.Request) -> web.StreamResponse:
         console = self._console()

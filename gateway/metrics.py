@@ -126,6 +126,12 @@ class Metrics:
         self._left_behind = self._counter(
             "clew_updates_left_behind", "What platforms told that was given up, as storing it failed.", "channel"
         )
+        self._refused = self._counter(
+            "clew_requests_refused",
+            "Requests that a channel did not take in, by the code that the caller was told (unauthorised: a wrong secret).",
+            "channel",
+            "code",
+        )
         self._probes = self._counter(
             "clew_probes", "Messages of the gateway's own probe: answered, failed, or late.", "channel", "outcome"
         )
@@ -259,6 +265,10 @@ class Metrics:
     def update_left_behind(self, *, channel: str) -> None:
         """Count what a platform told and was given up, as storing it failed again and again; the log says why."""
         self._left_behind.labels(channel).inc()
+
+    def request_refused(self, *, channel: str, code: str) -> None:
+        """Count a request to a channel that was not taken in: nothing of it is stored, so no message tells of it."""
+        self._refused.labels(channel, code).inc()
 
     def probe_ended(self, *, channel: str, outcome: ProbeOutcome, seconds: float) -> None:
         """Count a probe of the whole way, and time it (accepted to delivered) if it was answered."""

@@ -48,6 +48,7 @@ async def serving(
     console: Callable[[], HttpChannel | None] = lambda: None,
     ready: Callable[[], Awaitable[Readiness]] = all_well,
     settings: ServerSettings | None = None,
+    refused: Callable[[str, str], None] = lambda channel, code: None,
 ) -> AsyncIterator[str]:
     """Serve `channels` (kept up with while they change; None: being swapped) and give the base URL."""
 
@@ -63,6 +64,7 @@ async def serving(
         console=console,
         ready=ready,
         metrics=one_metric,
+        refused=refused,
     )
     async with AsyncExitStack() as stack:
         for adapter in channels.values():

@@ -14,12 +14,13 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from adapters.errors import Overloaded
 from config.settings import ServerSettings
 from gateway.errors import CannotListen, StoreBusy
 from gateway.http import Readiness
 from memory.errors import StoreUnavailable
 from tests.fakes import FakeIntake
-from tests.serving import SECRET, message, serving, signed, webhook
+from tests.serving import NEXT_SECRET, SECRET, message, serving, signed, webhook
 
 
 @pytest.fixture
@@ -53,6 +54,24 @@ async def problem(response: aiohttp.ClientResponse) -> dict[str, Any]:
     assert response.status == document["status"]
     assert {"type", "title", "status", "detail", "code"} <= set(document)
     return document
+
+
+async def test_what_a_channel_does_not_take_in_is_told(client: aiohttp.ClientSession) -> None:
+    """By channel and code, as nothing of it is stored: a wrong secret would go unseen. A path of no channel is no channel's."""
+    told: list[tuple[str, str]] = []
+    intake = FakeIntake(answer=lambda event: "hi")
+    channels = {"shop": webhook(), "away": Echo(failure=Overloaded("full", retry_after_s=1))}
+    async with serving(intake, channels, refused=lambda channel, code: told.append((channel, code))) as url:
+        for name, request in (
+            ("shop", signed(message(), secret=NEXT_SECRET)),
+            ("shop", signed(message(), delivery="msg_2")),
+            ("away", {"data": b""}),
+            ("nobody", {"data": b""}),
+        ):
+            async with client.post(f"{url}/channels/{name}", **request) as response:
+                await response.read()
+
+    assert [("shop", "unauthorised"), ("away", "unavailable")] == told
 
 
 async def test_a_request_meets_the_adapter_of_the_moment(client: aiohttp.ClientSession) -> None:

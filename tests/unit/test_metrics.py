@@ -52,6 +52,7 @@ def test_counts(metrics: Metrics) -> None:
     metrics.rate_limited(0.5, who="a")
     metrics.send_ended(channel="acme", outcome="unknown")
     metrics.update_left_behind(channel="acme")
+    metrics.request_refused(channel="acme", code="unauthorised")
 
     seen = samples(metrics)
     assert 1 == seen["clew_turns_total", "a", "acme", "ignored", "not_addressed"]
@@ -60,6 +61,7 @@ def test_counts(metrics: Metrics) -> None:
     assert 20 == seen["clew_tokens_total", "a", "memory_prompt"]
     assert 1 == seen["clew_memory_part_failures_total", "summary"]
     assert 1 == seen["clew_updates_left_behind_total", "acme"]
+    assert 1 == seen["clew_requests_refused_total", "acme", "unauthorised"]
     assert 12 == seen["clew_retention_deleted_total", "ledger"]
     assert (1, 0.5) == (
         seen["clew_rate_limit_wait_seconds_count", "a"],

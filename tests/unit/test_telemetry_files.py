@@ -132,6 +132,7 @@ def test_what_the_issue_names_has_an_alert() -> None:
         'clew_sends_total{outcome="unknown"}',
         "clew_turns_total",
         "clew_updates_left_behind_total",
+        "clew_requests_refused_total",
         "clew_memory_part_failures_total",
         "clew_takeovers",
         "clew_channel_up",
