@@ -92,7 +92,8 @@ async def test_letters_are_ticked_and_set_aside(browser: Browser, there: Stage) 
         await opened.open("/admin/dead-letters")
         for turn in turns:
             await page.locator(f"input[name=turn][value='{turn}']").check()
-        await page.locator("button[value=discard]").click()
+        await page.get_by_role("button", name="Set aside").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Set aside").click()
         await expect(page.locator("#notice")).to_contain_text("2 dealt with")
 
 

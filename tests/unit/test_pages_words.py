@@ -12,6 +12,8 @@ from gateway.admin.console import parts, sign_in_words
 from gateway.admin.console.page import Shelves
 from gateway.admin.console.part import Part, words_of
 from gateway.admin.console.words import language_of, translator
+from gateway.admin.people import COUNTED
+from memory.erasure import nothing
 
 PARTS = (*parts.PARTS, Part(name="sign_in", words=sign_in_words.WORDS))
 CONSOLE = Path(__file__).parents[2] / "gateway" / "admin" / "console"
@@ -78,6 +80,12 @@ def test_every_place_of_the_navigation_is_told_in_a_sentence() -> None:
     ]
 
     assert [] == bare
+
+
+def test_every_kind_of_row_that_an_erasure_counts_has_words() -> None:
+    kinds = {*nothing(), *COUNTED, "usage_days", "takeovers"}
+
+    assert [] == [kind for kind in sorted(kinds) if f"people.row.{kind}" not in WORDS]
 
 
 async def test_every_template_can_be_read() -> None:

@@ -14,7 +14,6 @@ from gateway.admin.console.health_words import WORDS
 from gateway.admin.console.part import NavEntry, Part, get
 from gateway.admin.console.start import HOURS, drawn
 from gateway.admin.console.visit import Visit
-from gateway.admin.reasons import meaning_of
 
 _REASONS = 12
 
@@ -44,12 +43,7 @@ def _reasons(visit: Visit, counted: Sequence[turns.CountTold]) -> list[tuple[str
     for one in counted:
         if one.state in ("ignored", "observed", "failed", "dead"):
             amounts[one.state, one.rule] += one.count
-    return [(state, rule, count, _told(visit, rule)) for (state, rule), count in amounts.most_common(_REASONS)]
-
-
-def _told(visit: Visit, rule: str) -> str:
-    reason = meaning_of(rule)
-    return "" if reason is None else reason.zh if visit.look.language == "zh" else reason.en
+    return [(state, rule, count, visit.means(rule)) for (state, rule), count in amounts.most_common(_REASONS)]
 
 
 PART = Part(

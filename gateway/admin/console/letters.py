@@ -9,7 +9,7 @@ from aiohttp import web
 from multidict import MultiMapping
 
 from gateway.admin.acts import dead_letters as acts
-from gateway.admin.console.asked import asked
+from gateway.admin.console.asked import asked, problems_of
 from gateway.admin.console.fields import Choice, Field
 from gateway.admin.console.letters_words import WORDS
 from gateway.admin.console.part import NavEntry, Part, get, post
@@ -67,7 +67,7 @@ async def _listed(
                 help=visit.t("letters.code.help"),
             ),
         ),
-        answer=_words_field(visit, required=False),
+        answer=_words_field(visit, required=False, attributes={"form": "letters"}),
     )
 
 
@@ -83,7 +83,7 @@ async def many(visit: Visit) -> web.StreamResponse:
         request = asked(acts.MANY_AT_ONCE, **given, may_repeat=visit.form.get("may_repeat") == "on")
         dealt: acts.ManyDealt = await visit.perform(acts.MANY_AT_ONCE, request)
     except Invalid as fault:
-        return await _listed(visit, status=422, problems=fault.problems)
+        return await _listed(visit, status=422, problems=problems_of(fault))
     if not dealt.more and all(one.done for one in dealt.results):
         return visit.see_other(back, told="letters.all_dealt", count=len(dealt.results))
     return await _listed(visit, results=dealt.results, others=dealt.more)
@@ -106,6 +106,7 @@ async def _shown(visit: Visit, *, status: int = 200, problems: tuple[FieldProble
         status=status,
         problems=problems,
         letter=told.letter,
+        means=visit.means(told.letter.code),
         said=told.said,
         pieces=told.pieces,
         moods=_MOODS,
@@ -145,11 +146,11 @@ async def _dealt(visit: Visit, operation: Operation, **given: Any) -> web.Stream
         request = asked(operation, turn=visit.fields["turn"], seen=visit.form.get("seen"), **given)
         dealt: acts.LetterDealt = await visit.perform(operation, request)
     except Invalid as fault:
-        return await _shown(visit, status=422, problems=fault.problems)
+        return await _shown(visit, status=422, problems=problems_of(fault))
     return visit.see_other(LETTERS, told=f"letters.done.{dealt.done}")
 
 
-def _words_field(visit: Visit, *, required: bool) -> Field:
+def _words_field(visit: Visit, *, required: bool, attributes: dict[str, str] | None = None) -> Field:
     return Field(
         name="text",
         label=visit.t("letters.words"),
@@ -157,6 +158,7 @@ def _words_field(visit: Visit, *, required: bool) -> Field:
         value=visit.form.get("text", ""),
         help=visit.t("letters.words.help"),
         required=required,
+        attributes=attributes or {},
     )
 
 

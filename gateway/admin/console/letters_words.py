@@ -54,6 +54,7 @@ WORDS: Catalogue = {
     "letters.send": {"en": "Send again", "zh": "重新发送"},
     "letters.again": {"en": "Have it answered again", "zh": "让智能体重新回答"},
     "letters.discard.sure": {"en": "Set this aside?", "zh": "搁置这条消息？"},
+    "letters.discard.chosen": {"en": "Set all that are chosen aside?", "zh": "搁置所有选中的消息？"},
     "letters.discard.told": {
         "en": "It stays as it ended and leaves this list. The person hears nothing more of it.",
         "zh": "消息保持现状并从列表中移除，对方不会再收到任何内容。",

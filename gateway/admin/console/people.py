@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from aiohttp import web
 
 from gateway.admin.acts import people as acts
-from gateway.admin.console.asked import asked
+from gateway.admin.console.asked import asked, problems_of
 from gateway.admin.console.fields import Choice, Field
 from gateway.admin.console.part import NavEntry, Part, get, post
 from gateway.admin.console.people_words import WORDS
@@ -112,7 +112,7 @@ async def link(visit: Visit) -> web.StreamResponse:
         )
         made: acts.LinkMade = await visit.perform(acts.LINK, request)
     except Invalid as fault:
-        return await _shown(visit, status=422, problems=fault.problems)
+        return await _shown(visit, status=422, problems=problems_of(fault))
     return (
         visit.see_other(f"{PEOPLE}/{made.survivor}", told="people.linked")
         if confirm
@@ -165,7 +165,7 @@ async def _changed(visit: Visit, operation: Operation, told: str, **given: Any) 
     try:
         await visit.perform(operation, asked(operation, **given))
     except Invalid as fault:
-        return await _shown(visit, status=422, problems=fault.problems)
+        return await _shown(visit, status=422, problems=problems_of(fault))
     return visit.see_other(f"{PEOPLE}/{visit.fields['person']}", told=told)
 
 

@@ -18,6 +18,7 @@ from gateway.admin.console.part import GROUPS, NavEntry
 from gateway.admin.console.signing import local_path
 from gateway.admin.console.words import translator
 from gateway.admin.operations import Operation, Service, Stream
+from gateway.admin.reasons import meaning_of
 from gateway.admin.rights import Actor, Right, channels_of, may
 
 HEADERS = {
@@ -83,6 +84,11 @@ class Visit:
     def t(self, key: str, /, **values: object) -> str:
         """Return the catalogue's words in the reader's language."""
         return translator(self.common.words, self.look.language)(key, **values)
+
+    def means(self, rule: str) -> str:
+        """Return what a rule of a turn's record means, in the reader's language; "": no more than its name."""
+        reason = meaning_of(rule)
+        return "" if reason is None else reason.zh if self.look.language == "zh" else reason.en
 
     def may(self, right: Right, channel: str | None = None) -> bool:
         """Whether the reader holds a right, for a channel or (None) the whole gateway: to leave out what they can't do."""

@@ -113,7 +113,7 @@ async def test_data_are_taken_along_and_erased(office: Office) -> None:
     async with reading(*office.handlers, by=OWNER) as pages:
         assert "secret jam" in await pages.get(f"/people/{person}/export")
         page = await pages.post(f"/people/{person}/erase", {}, status=200)
-        assert "<code>profile_items</code>: 3" in page
+        assert "Lasting facts: 3" in page
         assert 3 == len(await office.values(person))
         receipt = await pages.post(f"/people/{person}/erase", {"confirm": "on"}, status=200)
         assert f"Person {person} is erased" in receipt

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.admin.acts import access, credentials, takeover
+from gateway.admin.acts import access, credentials, dead_letters, takeover
 from gateway.admin.operations import Acting, Disagrees, FieldProblem, GatewayFault, Handlers, Invalid, Operation
 from tests.unit.admin.acting import OWNER
 from tests.unit.admin.reading import reading
@@ -36,6 +36,7 @@ def refusing(fault: GatewayFault) -> Callable[[Acting, Any], Awaitable[Any]]:
 
 SHOWN: dict[Operation, object] = {
     credentials.TOKENS_LIST: credentials.TokensPage(tokens=(), next=None),
+    dead_letters.LIST: dead_letters.LettersPage(letters=(), next=None),
     takeover.SHOW: TAKEN,
     takeover.MESSAGES: takeover.MessagesTold(messages=()),
     access.USERS_LIST: access.UsersPage(users=(), next=None),
@@ -54,6 +55,10 @@ def acts(refused: Operation, fault: GatewayFault) -> Handlers:
             "revoke one that nobody uses", "请撤销不再使用的令牌",
         ),
         (
+            dead_letters.MANY_AT_ONCE, Invalid("turn 5: only a message can be answered; discard it"), "/dead-letters",
+            {"turn": "5", "act": "discard"}, 422, "only a message can be answered", "只有消息可以回答",
+        ),
+        (
             takeover.HAND_BACK, Invalid("summary: 2001 characters; write at most 2000"), "/takeovers/5/end", {}, 422,
             "write at most 2000", "最多 2000 个字符",
         ),
@@ -64,7 +69,7 @@ def acts(refused: Operation, fault: GatewayFault) -> Handlers:
             "/users", {"name": "Zoé", "role": "viewer"}, 422, "is empty; set it", "为空；请填写",
         ),
     ],
-    ids=["tokens", "summary", "ended", "a field that the form has not"],
+    ids=["tokens", "letters", "summary", "ended", "a field that the form has not"],
 )  # fmt: skip
 @pytest.mark.parametrize("language", ["en", "zh"])
 async def test_a_form_that_is_shown_again_says_why(
