@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache
@@ -22,6 +23,14 @@ SMALL = """() => [...document.querySelectorAll("button, summary, input, select, 
   .filter((node) => { const at = (node.closest("label") ?? node).getBoundingClientRect();
     return at.height < 24 || at.width < 24; })
   .map((node) => node.outerHTML.slice(0, 120))"""
+
+# What a page is about, rather than made of: rows of tables, fields of settings, what was said.
+CONTENT = """() => [...document.querySelectorAll("tbody, .fields, .said, pre")]
+  .filter((node) => !node.parentElement.closest("tbody, .fields, .said, pre"))
+  .reduce((sum, node) => sum + new TextEncoder().encode(node.innerHTML).length, 0)"""
+
+# All rules; but no style sheet is fetched once more, which only rules need that are off (half of the time).
+AXE = 'axe.run({preload: false, resultTypes: ["violations"]})'
 
 
 @cache
@@ -56,7 +65,7 @@ class Window:
     async def violations(self) -> list[str]:
         """Return what axe finds wrong with the page, serious or not; needs a window with `bypass_csp`."""
         await self.page.evaluate(_axe())
-        found = await self.page.evaluate("axe.run()")
+        found = await self.page.evaluate(AXE)
         return [
             f"{self.page.url}: {rule['id']} ({rule['impact']}): {node['html'][:160]}"
             for rule in found["violations"]
@@ -73,10 +82,13 @@ class Window:
         """Return what is too small to be pressed."""
         return list(await self.page.evaluate(SMALL))
 
-    async def weight(self) -> int:
-        """Return the bytes of the page and all that it loaded, none of them compressed."""
+    async def weights(self) -> tuple[int, int]:
+        """Return the bytes of the page and all that it loads: without its content, none of them compressed; with all of it,
+        as it travels to who comes for the first time."""
         whole = [one for one in self.loaded if one.status == 200 and "event-stream" not in one.headers["content-type"]]
-        return sum([len(await response.body()) for response in whole])  # a stream has no end
+        bodies = [await response.body() for response in whole]  # but for a stream, which has no end
+        content = int(await self.page.evaluate(CONTENT))
+        return sum(map(len, bodies)) - content, sum(len(zlib.compress(body)) for body in bodies)
 
     async def shoot(self, name: str) -> None:
         """Take a picture of the whole page, if CLEW_PICTURES names a folder to look through."""

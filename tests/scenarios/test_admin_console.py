@@ -17,6 +17,8 @@ from tests.scenarios.admin_day import ORDER, Day, day
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(400)]
 
 MOST_PAGES = 80
+MOST_BYTES = 100_000
+"""No page weighs more: without its content (frame, script, style and htmx, none compressed), nor with it as it travels."""
 PLACES = {
     "/admin", "/admin/health", "/admin/turns", "/admin/live", "/admin/conversations", "/admin/dead-letters", "/admin/usage",
     "/admin/takeovers", "/admin/people", "/admin/privacy-requests", "/admin/connect", "/admin/settings", "/admin/secrets",
@@ -24,7 +26,7 @@ PLACES = {
 }  # fmt: skip
 """What the navigation leads an owner to."""
 NOT_PAGES = re.compile(r"^/admin/(static/|.*(export|download|events)\b)")
-ID = re.compile(r"\d{3,}|%[0-9A-F]{2}.*$")
+ID = re.compile(r"(?<=/)\d+|\d{3,}|(?<=/channels/)[^/]+|%[0-9A-F]{2}.*$")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -64,15 +66,25 @@ async def walk(reader: Window, *, start: str = "/admin") -> AsyncIterator[str]:
     assert len(seen) < MOST_PAGES
 
 
+async def wrong_with(reader: Window, path: str, *, language: str = "en") -> list[str]:
+    """Return what is wrong with an open page for who reads it, on whatever screen."""
+    await reader.shoot(f"{language}{path.replace('/', '-').replace('?', '-')[:80]}")
+    weights = await reader.weights()
+    return [
+        *await reader.violations(),
+        *(f"{path}: too small: {small}" for small in await reader.too_small()),
+        *(f"{path}: {wide} px too wide" for wide in [await reader.too_wide()] if wide),
+        *(f"{path}: {bytes_} bytes" for bytes_ in weights if bytes_ > MOST_BYTES),
+    ]
+
+
 async def test_all_pages_can_be_read_and_pressed_by_everybody(browser: Browser, morning: Day) -> None:
-    """WCAG by axe, on a desktop, in light colours, in English."""
+    """WCAG by axe, on a desktop, in light colours, in English; no page is heavy."""
     paths, wrong = [], []
     async with morning.reader(browser, checked=True) as reader:
         async for path in walk(reader):
             paths.append(path)
-            await reader.shoot(f"en{path.replace('/', '-').replace('?', '-')[:80]}")
-            wrong += await reader.violations() + [f"{path}: {small}" for small in await reader.too_small()]
-            wrong += [f"{path}: {wide} px too wide"] if (wide := await reader.too_wide()) else []
+            wrong += await wrong_with(reader, path)
 
     assert [] == wrong
     assert PLACES <= set(paths)
@@ -82,9 +94,7 @@ async def test_all_pages_can_be_read_on_a_phone_in_the_dark_in_chinese(browser: 
     wrong = []
     async with morning.reader(browser, language="zh", theme="dark", phone=True, checked=True) as reader:
         async for path in walk(reader):
-            await reader.shoot(f"zh{path.replace('/', '-').replace('?', '-')[:80]}")
-            wrong += await reader.violations() + [f"{path}: {small}" for small in await reader.too_small()]
-            wrong += [f"{path}: {wide} px too wide"] if (wide := await reader.too_wide()) else []
+            wrong += await wrong_with(reader, path, language="zh")
             said = await reader.page.locator("main").inner_text()
             wrong += [] if re.search(r"[\u4e00-\u9fff]", said) else [f"{path}: not a word of Chinese"]
 
