@@ -170,12 +170,16 @@ class RetentionSettings(Section):
     every_s: float = Field(3600, gt=0, description="Seconds between two clean-ups.")
 
 
+MOST_PRICE = 1_000_000_000
+"""In any currency more than a million tokens cost; what calls cost is summed in millionths."""
+
+
 class Price(Section):
-    input: float = Field(ge=0, description="A million tokens of the prompt.")
+    input: float = Field(ge=0, le=MOST_PRICE, description="A million tokens of the prompt.")
     cached_input: float | None = Field(
-        None, ge=0, description="A million tokens that the service had in its cache; unset: as `input`."
+        None, ge=0, le=MOST_PRICE, description="A million tokens that the service had in its cache; unset: as `input`."
     )
-    output: float = Field(ge=0, description="A million tokens of the answer.")
+    output: float = Field(ge=0, le=MOST_PRICE, description="A million tokens of the answer.")
 
 
 class PriceSettings(Section):

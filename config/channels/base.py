@@ -136,20 +136,24 @@ class TakeoverSettings(Section):
     )
 
 
+MOST = 1_000_000_000_000
+"""More than anybody uses up; in millionths, too, databases can count it."""
+
+
 class CountLimits(Section):
     """So many in each of these times; unset: any number."""
 
-    minute: int | None = Field(None, ge=1, description="At most so many in a minute.")
-    day: int | None = Field(None, ge=1, description="At most so many in a day of `usage.time_zone`.")
-    month: int | None = Field(None, ge=1, description="At most so many in a month.")
+    minute: int | None = Field(None, ge=1, le=MOST, description="At most so many in a minute.")
+    day: int | None = Field(None, ge=1, le=MOST, description="At most so many in a day of `usage.time_zone`.")
+    month: int | None = Field(None, ge=1, le=MOST, description="At most so many in a month.")
 
 
 class MoneyLimits(Section):
     """So much in each of these times, in `prices.currency`; unset: any amount."""
 
-    minute: float | None = Field(None, gt=0, description="At most so much in a minute.")
-    day: float | None = Field(None, gt=0, description="At most so much in a day.")
-    month: float | None = Field(None, gt=0, description="At most so much in a month.")
+    minute: float | None = Field(None, gt=0, le=MOST, description="At most so much in a minute.")
+    day: float | None = Field(None, gt=0, le=MOST, description="At most so much in a day.")
+    month: float | None = Field(None, gt=0, le=MOST, description="At most so much in a month.")
 
 
 class QuotaLimits(Section):

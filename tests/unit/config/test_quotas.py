@@ -75,6 +75,20 @@ def test_what_would_do_nothing_is_refused(refused: Refuse, text: str, problem: s
     assert [problem] == [line.partition(" ")[2] for line in refused(text)]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "defaults: {quota: {person: {messages: {day: 99999999999999999999}}}}",
+        "defaults: {quota: {channel: {money: {month: 1.0e+300}}}}",
+        "prices: {models: {m: {input: 1.0e+300, output: 0}}}",
+        "prices: {models: {m: {input: .inf, output: 0}}}",
+    ],
+)
+def test_figures_that_no_database_can_count_are_refused(refused: Refuse, text: str) -> None:
+    """Where somebody means `any number`, the figure is left out; a call's cost must fit beside everybody's."""
+    assert refused(text)
+
+
 @pytest.mark.parametrize("text", ["{person: {messages: {day: 0}}}", "{person: {money: {day: -1}}}", "{soft: 0}"])
 def test_a_quota_of_nothing_is_none(refused: Refuse, text: str) -> None:
     """Who is to be answered never is not on the allow-list; a quota that is used up from the start would promise an end."""
