@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 from gateway.inbox.base import Event, Outcome
-from gateway.inbox.looking import COUNTED, DELIVERIES, EXAMINED, ChannelLoad, Sent, Tallies, Tally, Walk, Wanted
+from gateway.inbox.looking import COUNTED, DELIVERIES, EXAMINED, ChannelLoad, Sent, Tallies, Walk, Wanted
 from gateway.inbox.postgres_events import Connection
 from gateway.inbox.rows import (
     CHUNK_COLUMNS,
@@ -23,6 +23,7 @@ from gateway.inbox.rows import (
     room_mark,
     rule_marks,
     storable,
+    tallied,
 )
 
 LAST = 1 << 62
@@ -99,21 +100,14 @@ class PostgresLooking:
         return outcome_of(rows[0][0]) if rows else None
 
     async def tallies(self, *, since_ms: int, channels: Sequence[str] | None) -> Tallies:
-        passed = f"""SELECT channel, accepted_ms, state, outcome FROM inbox_events
-          WHERE id >= %s ORDER BY id DESC LIMIT {COUNTED}"""
-        within, values = "", list[Any]([first_id(since_ms)])
-        if channels is not None:
-            within, values = " WHERE channel = ANY(%s::text[])", [*values, list(channels)]
         rows = await self._rows(
             "SELECT channel, accepted_ms - accepted_ms %% 3600000, state,"
-            " coalesce(outcome::json ->> 'rule', outcome::json ->> 'code', ''), count(*)"
-            f" FROM ({passed}) AS passed{within} GROUP BY 1, 2, 3, 4 ORDER BY 2, 1, 3, 4",
-            values,
+            " coalesce(outcome::json ->> 'rule', outcome::json ->> 'code', ''), count(*), min(accepted_ms)"
+            " FROM (SELECT channel, accepted_ms, state, outcome FROM inbox_events WHERE id >= %s"
+            f" ORDER BY id DESC LIMIT {COUNTED}) AS passed GROUP BY 1, 2, 3, 4 ORDER BY 2, 1, 3, 4",
+            [first_id(since_ms)],
         )
-        tallies = tuple(Tally(channel=row[0], hour_ms=row[1], state=row[2], rule=row[3], count=row[4]) for row in rows)
-        counted = f"SELECT count(*), min(accepted_ms) FROM ({passed}) AS passed"
-        ((count, oldest),) = await self._rows(counted, values[:1])
-        return Tallies(tallies=tallies, from_ms=oldest if count == COUNTED else None)
+        return tallied(rows, channels=channels)
 
     async def load(self, channels: Sequence[str]) -> tuple[ChannelLoad, ...]:
         loads = []

@@ -11,6 +11,7 @@ import msgspec
 
 from gateway.inbox.base import Chunk, Event, NewEvent, Outcome
 from gateway.inbox.dead import Letter
+from gateway.inbox.looking import COUNTED, Tallies, Tally
 from memory.ids import EPOCH_MS
 
 # Spelled alike in queries and in the indexes' conditions: only then does a planner see that the index fits.
@@ -175,6 +176,17 @@ def letter_of(turn_id: int, events: Sequence[Sequence[Any]], chunks: Sequence[Se
         seen=max(row[-2] for row in events),
         notice_of=_outcome.decode(notices[0]) if notices else None,
     )
+
+
+def tallied(rows: Sequence[Sequence[Any]], *, channels: Sequence[str] | None) -> Tallies:
+    """Return the counts of these channels. Rows, of all that was passed: channel, hour, state, rule, count, the first time."""
+    count, oldest = sum(row[4] for row in rows), min((row[5] for row in rows), default=None)
+    tallies = tuple(
+        Tally(channel=row[0], hour_ms=row[1], state=row[2], rule=str(row[3]), count=row[4])
+        for row in rows
+        if channels is None or row[0] in channels
+    )
+    return Tallies(tallies=tallies, from_ms=oldest if count == COUNTED else None)
 
 
 def taken(head: Chunk) -> Chunk:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from gateway.inbox.base import Event, Outcome
-from gateway.inbox.looking import COUNTED, DELIVERIES, EXAMINED, ChannelLoad, Sent, Tallies, Tally, Walk, Wanted
+from gateway.inbox.looking import COUNTED, DELIVERIES, EXAMINED, ChannelLoad, Sent, Tallies, Walk, Wanted
 from gateway.inbox.rows import (
     CHUNK_COLUMNS,
     EVENT_COLUMNS,
@@ -20,6 +20,7 @@ from gateway.inbox.rows import (
     outcome_of,
     room_mark,
     rule_marks,
+    tallied,
 )
 
 T = TypeVar("T")
@@ -30,7 +31,9 @@ _LAST_EVENT = "SELECT max(id), accepted_ms FROM inbox_events WHERE channel = ?"
 _LAST_DELIVERY = f"""SELECT max(c.settled_ms) FROM outbox_chunks c WHERE c.state = 'sent' AND c.turn_id IN
   (SELECT turn_id FROM (SELECT id, turn_id, state FROM inbox_events WHERE channel = ? ORDER BY id DESC LIMIT {EXAMINED})
    WHERE state IN {REPLIED} ORDER BY id DESC LIMIT {DELIVERIES})"""
-_WAITING = f"SELECT count(*), min(accepted_ms) FROM inbox_events WHERE {WAITING} AND kind = 'message' AND channel = ?"
+# By name, or a planner without statistics takes the channel's index, and with it all that the channel ever had.
+_WAITING = f"""SELECT count(*), min(accepted_ms) FROM inbox_events INDEXED BY inbox_waiting
+  WHERE {WAITING} AND kind = 'message' AND channel = ?"""
 _OUTBOX = f"SELECT count(*), min(put_ms) FROM outbox_chunks WHERE {LIVE} AND channel = ?"
 
 
@@ -97,26 +100,28 @@ class SqliteLooking:
 
 
 def _walk(db: sqlite3.Connection, wanted: Wanted, *, before_id: int | None, limit: int) -> Walk:
-    conditions, values = _conditions(wanted, before_id=before_id)
-    passed = f"SELECT id FROM inbox_events{conditions} ORDER BY id DESC LIMIT {EXAMINED}"
+    since = first_id(wanted.since_ms) if wanted.since_ms is not None else 0
+    until = min((first_id(wanted.until_ms) if wanted.until_ms is not None else 1 << 62), before_id or 1 << 62)
+    conditions, values = _stretch(wanted, since, until)
+    passed = f"SELECT id FROM inbox_events WHERE {conditions} ORDER BY id DESC LIMIT {EXAMINED}"
     low, count = db.execute(f"SELECT min(id), count(*) FROM ({passed})", values).fetchone()
     if not count:
         return Walk(events=(), next_id=None)
+    # One bound on either side: of two SQLite may take the one that ends nowhere.
+    conditions, values = _stretch(wanted, low, until)
     more, others = _filters(wanted)
-    sql = f"{_EVENTS}{conditions} AND id >= ?{more} ORDER BY id DESC LIMIT ?"
-    found = _events(db, sql, (*values, low, *others, limit))
+    sql = f"{_EVENTS} WHERE {conditions}{more} ORDER BY id DESC LIMIT ?"
+    found = _events(db, sql, (*values, *others, limit))
     if len(found) == limit:
         return Walk(events=found, next_id=found[-1].id)
     return Walk(events=found, next_id=low if count == EXAMINED else None)
 
 
-def _conditions(wanted: Wanted, *, before_id: int | None) -> tuple[str, list[Any]]:
-    """Return what an index answers: one channel, and a stretch of ids."""
-    until = min((first_id(wanted.until_ms) if wanted.until_ms is not None else 1 << 62), before_id or 1 << 62)
-    since = first_id(wanted.since_ms) if wanted.since_ms is not None else 0
+def _stretch(wanted: Wanted, since: int, until: int) -> tuple[str, list[Any]]:
+    """Return what an index answers: one channel, and ids from `since` on and before `until`."""
     if wanted.channels is not None and len(wanted.channels) == 1:
-        return " WHERE channel = ? AND id >= ? AND id < ?", [wanted.channels[0], since, until]
-    return " WHERE id >= ? AND id < ?", [since, until]
+        return "channel = ? AND id >= ? AND id < ?", [wanted.channels[0], since, until]
+    return "id >= ? AND id < ?", [since, until]
 
 
 def _filters(wanted: Wanted) -> tuple[str, list[Any]]:
@@ -144,20 +149,14 @@ def _filters(wanted: Wanted) -> tuple[str, list[Any]]:
 
 
 def _tallies(db: sqlite3.Connection, *, since_ms: int, channels: Sequence[str] | None) -> Tallies:
-    passed = f"""SELECT id, channel, accepted_ms, state, outcome FROM inbox_events
-      WHERE id >= ? ORDER BY id DESC LIMIT {COUNTED}"""
-    within, values = "", [first_id(since_ms)]
-    if channels is not None:
-        within, values = f" WHERE channel IN ({_marks(channels)})", [*values, *channels]  # type: ignore[list-item]
     rows = db.execute(
         "SELECT channel, accepted_ms - accepted_ms % 3600000, state,"
-        " coalesce(json_extract(outcome, '$.rule'), json_extract(outcome, '$.code'), ''), count(*)"
-        f" FROM ({passed}){within} GROUP BY 1, 2, 3, 4 ORDER BY 2, 1, 3, 4",
-        values,
+        " coalesce(json_extract(outcome, '$.rule'), json_extract(outcome, '$.code'), ''), count(*), min(accepted_ms)"
+        " FROM (SELECT channel, accepted_ms, state, outcome FROM inbox_events WHERE id >= ?"
+        f" ORDER BY id DESC LIMIT {COUNTED}) GROUP BY 1, 2, 3, 4 ORDER BY 2, 1, 3, 4",
+        (first_id(since_ms),),
     ).fetchall()
-    count, oldest = db.execute(f"SELECT count(*), min(accepted_ms) FROM ({passed})", values[:1]).fetchone()
-    tallies = tuple(Tally(channel=row[0], hour_ms=row[1], state=row[2], rule=str(row[3]), count=row[4]) for row in rows)
-    return Tallies(tallies=tallies, from_ms=oldest if count == COUNTED else None)
+    return tallied(rows, channels=channels)
 
 
 def _load(db: sqlite3.Connection, channel: str) -> ChannelLoad:

@@ -107,7 +107,7 @@ class LookContract:
         """However rare what is wanted, a page ends, and says where the next one begins; a channel beside a busy one is found
         at once."""
         rare = await ended(queues, "bot", channel="rare", now_ms=NOW_MS - HOUR)
-        await _filled(queues, url, EXAMINED + 10)
+        await filled(queues, url, EXAMINED + 10)
 
         walk = await queues.looking.events(Wanted(states=("ignored",)), before_id=None, limit=9)
         assert ((), False) == (walk.events, walk.next_id is None)
@@ -215,7 +215,7 @@ class CountContract:
         first = await accept(queues)
         await reply(queues, await claim_one(queues), [first], chunks=("a",))
         await queues.sent(await due_when_free(queues), message_id="P1", now_ms=NOW_MS + 7)
-        await _filled(queues, url, 1_000, state="ignored")
+        await filled(queues, url, 1_000, state="ignored")
 
         assert [NOW_MS + 7] == [one.last_delivery_ms for one in await queues.looking.load(["acme"])]
 
@@ -244,7 +244,7 @@ def _in_room(room: str) -> bytes:
     return msgspec.json.encode({"event": {"room": room}})
 
 
-async def _filled(queues: Whole, url: str, count: int, *, state: str = "answered") -> None:
+async def filled(queues: Whole, url: str, count: int, *, state: str = "answered") -> None:
     """Copy one event so many times, ended, with ids of their own."""
     one = await accept(queues)
     columns = "turn_id, lane, channel, kind, speaker, body, token, attempts, accepted_ms, owner"

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
 from gateway.inbox.looking import EXAMINED, Wanted
-from tests.contracts.looking import CountContract, LookContract
+from gateway.inbox.sqlite_looking import SqliteLooking
+from tests.contracts.looking import CountContract, LookContract, filled
 from tests.contracts.queues import NOW_MS, URLS, Queues, accept, open_queues
 from tests.services import as_admin
 
@@ -58,6 +62,53 @@ async def test_no_look_reads_more_than_it_may_on_postgres(postgres_url: str) -> 
     assert read["inbox_events"] < 3 * EXAMINED, read
     assert read["outbox_chunks"] < 1_000, read
     assert read["outbox_replies"] < 100, read
+
+
+async def test_no_look_costs_more_beside_a_long_history_on_sqlite(tmp_path: Path) -> None:
+    """What the database works through for each look, beside 5,000 events and beside 25,000."""
+    costs = []
+    for events in (5_000, 25_000):
+        path = tmp_path / f"{events}.db"
+        async with open_queues(f"sqlite:///{path}") as queues:
+            await filled(queues, f"sqlite:///{path}", events)
+            costs.append(await _steps(path))
+
+    assert costs[0].keys() == costs[1].keys()
+    assert [] == [name for name, steps in costs[1].items() if steps > 1.2 * costs[0][name] + 50], costs
+
+
+async def _steps(path: Path) -> dict[str, int]:
+    """Return how many hundreds of its steps SQLite takes for each look."""
+    taken = 0
+
+    def count() -> int:
+        nonlocal taken
+        taken += 1
+        return 0
+
+    async def look(query: Any) -> Any:
+        with closing(sqlite3.connect(path)) as db:
+            db.set_progress_handler(count, 100)
+            return query(db)
+
+    looking, found = SqliteLooking(look), {}
+    looks = {
+        "newest": looking.events(Wanted(), before_id=None, limit=9),
+        "state": looking.events(Wanted(states=("dead",)), before_id=None, limit=9),
+        "rule": looking.events(Wanted(channels=("acme",), rule="bot"), before_id=None, limit=9),
+        "room": looking.events(Wanted(channels=("acme", "other"), room="r"), before_id=None, limit=9),
+        "speaker": looking.events(Wanted(speaker="nobody"), before_id=None, limit=9),
+        "turns": looking.of_turns([1]),
+        "lanes": looking.in_lanes(["none"], after_id=0, before_id=1 << 62, limit=9),
+        "about": looking.about(b"none"),
+        "receipted": looking.receipted("none", queue="acme:C1"),
+        "load": looking.load(["acme"]),
+    }
+    for name, asked in looks.items():
+        taken = 0
+        await asked
+        found[name] = taken
+    return found
 
 
 async def _looks(queues: Any) -> None:
