@@ -755,9 +755,8 @@ async def run(
                 await ended_within(sending, seconds=settings.queue.send_s)
             for task in lasting:
                 task.cancel()
-            await asyncio.wait(
-                lasting, timeout=settings.database.timeout_s
-            )  # what they were asking models is counted, too
+            # What they were asking models is counted, too.
+            await asyncio.wait(lasting, timeout=settings.database.timeout_s)
             usage.meter.drain()
             await ended_within(counting, seconds=settings.database.timeout_s)
             await live.aclose()

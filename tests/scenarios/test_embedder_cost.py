@@ -9,9 +9,10 @@ from typing import Any
 from aiohttp import web
 
 from tests.contracts.embedder import vectors_of
-from tests.model_server import ModelServer, model_server
+from tests.model_server import ModelServer, model_server, silent
 from tests.scenarios.eyes import Eyes
 from tests.scenarios.stage import Stage, echo, stage
+from tests.scenarios.world import rows
 
 BODY = """
 agents: {default: {kind: openai, base_url: "MODEL", model: stub, retries: 0}}
@@ -61,3 +62,19 @@ async def test_an_embedder_s_requests_are_counted_for_whom_they_are(tmp_path: Pa
     assert (int(asked["turn"]), "shop", person, "(embedder)", "m-3", 0, 100, 2) == question
     assert "(embedder)" in {one["key"] for one in told}
     assert {"message", "answer", "memory"} == {one["purpose"] for one in trace["lines"]}
+
+
+async def test_what_was_asked_as_the_gateway_stopped_is_counted(tmp_path: Path) -> None:
+    """Its service charges for it though nobody waits for the answer; it is estimated, as no ledger has it."""
+    async with model_server() as embedder:
+        embedder.will(silent)
+        async with stage(tmp_path, BODY.replace("EMBEDDER", embedder.url)) as world:
+            world.play(echo)
+            await world.hook("shop").say("I wear size 42 shoes.", sender="ada")
+            async with asyncio.timeout(30):
+                while not embedder.bodies:
+                    await asyncio.sleep(0.05)  # another process's requests tell nobody
+
+    left = rows(f"sqlite:///{tmp_path / 'clew.db'}", SPENT)
+    assert {("(embedder)", "m-3", 1)} == {one[3:6] for one in left}
+    assert all(one[6] > 0 for one in left)
