@@ -136,7 +136,7 @@ async def test_what_is_wrong_is_said_while_one_types(browser: Browser, world: St
 
 async def test_a_form_takes_no_one_s_change_back(world: Stage) -> None:
     """One that was shown before somebody else's change, however that came about, is not saved as it stands: what its reader did
-    not touch would be as it was."""
+    not touch would be as it was. Shown again it tells all that it would change by now."""
     admins = Admins(world)
     async with admins.signed_in("Ada") as reader:
         form = "/admin/settings/form?path=usage"
@@ -149,6 +149,12 @@ async def test_a_form_takes_no_one_s_change_back(world: Stage) -> None:
         now = await admins.local("GET", "/settings/form?path=usage")
 
     assert 409 == late.status
+    assert {"usage.days": ("401.0", "400.0"), "usage.wait_s": ("not written", "2.0")} == {
+        path: (was, now)
+        for path, was, now in re.findall(
+            r'<th scope="row"><code>([\w.]+)</code>.*?</th><td>.*?>([^<]+)<.*?</td><td>.*?>([^<]+)<', late.text
+        )
+    }
     assert 401 == next(one["value"] for one in now["fields"] if one["name"] == "days")
 
 

@@ -104,7 +104,8 @@ async def check(visit: Visit) -> web.StreamResponse:
     name = visit.form.get("name", "").strip() or _UNNAMED
     edit = settings.Edit(path=path_text(("channels", name)), value=section | {"kind": kind})
     told: settings.Checked = await visit.perform(settings.CHECK, settings.CheckAsked(changes=(edit,)))
-    return checked(visit, model, tuple(_placed(one, name) for one in (*wrong, *told.problems)))
+    first, more = _sorted(model)
+    return checked(visit, model, [*first, *more], tuple(_placed(one, name) for one in (*wrong, *told.problems)))
 
 
 async def remove(visit: Visit) -> web.StreamResponse:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from urllib.parse import quote
 
 from aiohttp import web
@@ -55,7 +57,7 @@ async def change(visit: Visit) -> web.StreamResponse:
     steps = _steps(visit)
     state: acts.StatusTold = await visit.perform(acts.STATUS)
     if visit.form.get("shown", state.digest) != state.digest:  # what was not touched would take others' changes back
-        return await _form(visit, steps, status=409, detail=visit.t("settings.late"))
+        return await _late(visit, steps)
     model: Setting = await visit.perform(acts.DESCRIBE, acts.FormAsked(path=path_text(steps)))
     found, wrong = edits(model, sent(visit))
     dry_run = visit.form.get("do") != "save"
@@ -84,12 +86,14 @@ async def check(visit: Visit) -> web.StreamResponse:
     if found:
         told: acts.Checked = await visit.perform(acts.CHECK, acts.CheckAsked(changes=tuple(found[: acts.MANY])))
         wrong += told.problems
-    return checked(visit, model, tuple(wrong))
-
-
-def checked(visit: Visit, model: Setting, problems: tuple[FieldProblem, ...]) -> web.Response:
-    """Return what is wrong, for the places that a form has for it."""
     settings = [one for group in groups(model) for one in group.settings]
+    return checked(visit, model, settings, tuple(wrong))
+
+
+def checked(
+    visit: Visit, model: Setting, settings: Sequence[Setting], problems: tuple[FieldProblem, ...]
+) -> web.Response:
+    """Return what is wrong, for the places that a form of these settings has for it."""
     fields = [
         Field(name=name_of(one, model), label="", error=error_at(one, problems), checked=True) for one in settings
     ]
@@ -109,7 +113,7 @@ async def carried_out(visit: Visit, steps: tuple[str, ...], request: acts.Change
     except Invalid as fault:
         return await _form(visit, steps, status=422, problems=problems_of(fault))
     except Disagrees:
-        return await _form(visit, steps, status=409, detail=visit.t("settings.late"))
+        return await _late(visit, steps)
     if request.dry_run:
         return await _tried(visit, steps, told)
     return saved(visit, form_url(steps), told, expected=request.expected)
@@ -134,6 +138,17 @@ async def remove(visit: Visit) -> web.StreamResponse:
     except Invalid as fault:
         return await _form(visit, steps, status=422, problems=problems_of(fault))
     return saved(visit, form_url(above), told, expected=expected)
+
+
+async def _late(visit: Visit, steps: tuple[str, ...]) -> web.StreamResponse:
+    """Show the form again, with all that it would change by now: whatever its reader left as it was shown, too."""
+    model: Setting = await visit.perform(acts.DESCRIBE, acts.FormAsked(path=path_text(steps)))
+    found, _ = edits(model, sent(visit))
+    told: acts.ChangeTold | None = None
+    if found:
+        with suppress(Invalid):  # said when it is sent again
+            told = await visit.perform(acts.CHANGE, acts.ChangeAsked(changes=tuple(found), dry_run=True))
+    return await _form(visit, steps, status=409, detail=visit.t("settings.late"), told=told, tried=True)
 
 
 async def _tried(visit: Visit, steps: tuple[str, ...], told: acts.ChangeTold | None) -> web.StreamResponse:
