@@ -33,7 +33,7 @@ Result = TypeVar("Result")
 Looked = Generator[Ask, Rows, Result]
 
 PART = 500
-"""Lines that one statement of a search reads: comparing them takes a few milliseconds, in which nobody else is heard."""
+"""Lines that one statement of a search reads."""
 LAST = 1 << 62
 """Greater than every id and time."""
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Generator
+from dataclasses import dataclass
 from functools import cache
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from memory.stores.person_steps import Ask, Rows
 from memory.stores.postgres_pool import Transaction
@@ -14,15 +16,27 @@ from memory.stores.postgres_statement import Statement, statement
 Result = TypeVar("Result")
 
 
+@dataclass(frozen=True, slots=True)
+class _Done(Generic[Result]):
+    result: Result
+
+
 async def run_asks(transaction: Transaction, step: Generator[Ask, Rows, Result]) -> Result:
-    """Return what the step comes to."""
+    """Return what the step comes to. It works in a thread: it may compare megabytes of what people said, in which nobody else
+    would be heard."""
+    rows: Rows | None = None
+    while True:
+        asked = await asyncio.to_thread(_went_on, step, rows)
+        if isinstance(asked, _Done):
+            return asked.result
+        rows = await transaction.fetch(statement_of(asked.sql), asked.values)
+
+
+def _went_on(step: Generator[Ask, Rows, Result], rows: Rows | None) -> Ask | _Done[Result]:
     try:
-        asked = next(step)
-        while True:
-            asked = step.send(await transaction.fetch(statement_of(asked.sql), asked.values))
+        return next(step) if rows is None else step.send(rows)
     except StopIteration as done:
-        result: Result = done.value
-        return result
+        return _Done(done.value)
 
 
 @cache

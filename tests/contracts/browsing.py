@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 
 from memory.base import HANDED_BACK, Quoted, ScopeRow, Step
@@ -330,6 +332,20 @@ class SearchContract:
         assert [] == await finds(store, "papaya")
         assert [] == await finds(store, "mango")
         assert ["lychee"] == await finds(store, "lychee")
+
+    async def test_nobody_waits_while_texts_are_compared(self, store: FullStore) -> None:
+        """Long messages take seconds to compare: that is no work for the loop in which everybody is heard."""
+        await spoken(store, "我的订单 " * 1_000, at_ms=NOW, turn_id=1)
+        threads: set[int] = set()
+
+        class Words(list[str]):
+            def __iter__(self) -> Iterator[str]:
+                threads.add(threading.get_ident())
+                return super().__iter__()
+
+        await store.browsing.search(Words(["订单"]), ALL, after=None, limit=9)
+        assert threads
+        assert threading.get_ident() not in threads
 
     async def test_one_page_reads_a_bounded_part(self, store: FullStore, column: Column) -> None:
         """Of a history that nobody wants to wait for it says where to go on, and goes on there."""
