@@ -65,12 +65,12 @@ WORDS: Catalogue = {
         "zh": "这次发送的结果未知。重新发送后，对方可能会看到两次。",
     },
     "letters.all": {
-        "en": "with all that wait, also on the pages that follow (200 at once)",
-        "zh": "对所有待处理的消息，包括后续页面（每次最多 200 条）",
+        "en": "not these alone: all that wait, also on the pages that follow (200 at once)",
+        "zh": "不限于所选：所有待处理的消息，包括后续页面（每次最多 200 条）",
     },
     "letters.all_filtered": {
-        "en": "with all that the filter lets through, also on the pages that follow (200 at once)",
-        "zh": "对所有符合筛选条件的消息，包括后续页面（每次最多 200 条）",
+        "en": "not these alone: all that the filter lets through, also on the pages that follow (200 at once)",
+        "zh": "不限于所选：所有符合筛选条件的消息，包括后续页面（每次最多 200 条）",
     },
     "letters.others": {"en": "Others wait that were not dealt with.", "zh": "还有其他消息尚未处理。"},
     "letters.may_repeat": {
