@@ -46,6 +46,7 @@ class Window:
         self.url = url
         self.errors: list[str] = []
         self.loaded: list[Response] = []
+        self._kept: dict[str, bytes] = {}
         page.on("console", self._hear)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("response", lambda response: self.loaded.append(response))
@@ -64,7 +65,6 @@ class Window:
 
     async def violations(self) -> list[str]:
         """Return what axe finds wrong with the page, serious or not; needs a window with `bypass_csp`."""
-        await self.page.evaluate(_axe())
         found = await self.page.evaluate(AXE)
         return [
             f"{self.page.url}: {rule['id']} ({rule['impact']}): {node['html'][:160]}"
@@ -86,9 +86,16 @@ class Window:
         """Return the bytes of the page and all that it loads: without its content, none of them compressed; with all of it,
         as it travels to who comes for the first time."""
         whole = [one for one in self.loaded if one.status == 200 and "event-stream" not in one.headers["content-type"]]
-        bodies = [await response.body() for response in whole]  # but for a stream, which has no end
+        bodies = [await self._body(response) for response in whole]  # but for a stream, which has no end
         content = int(await self.page.evaluate(CONTENT))
         return sum(map(len, bodies)) - content, sum(len(zlib.compress(body)) for body in bodies)
+
+    async def _body(self, response: Response) -> bytes:
+        if "immutable" not in response.headers.get("cache-control", ""):
+            return await response.body()
+        if response.url not in self._kept:
+            self._kept[response.url] = await response.body()
+        return self._kept[response.url]
 
     async def shoot(self, name: str) -> None:
         """Take a picture of the whole page, if CLEW_PICTURES names a folder to look through."""
@@ -116,6 +123,8 @@ async def window(
     }
     context = await browser.new_context(**{**options, **more})
     context.set_default_timeout(15_000)
+    if checked:
+        await context.add_init_script(_axe())  # once for all pages: it is half a megabyte
     try:
         opened = Window(await context.new_page(), url)
         yield opened
