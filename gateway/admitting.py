@@ -76,6 +76,10 @@ class Admitting:
             self._limits.count(who, now=now)
         return allowed
 
+    def untold(self, event: InboundEvent) -> None:
+        """Undo one `may_complain`: its notice was none."""
+        self._limits.take_back(f"notice:{_limit_key(event)}", now=time.monotonic())
+
     async def _followed(self, event: InboundEvent, settings: RoomSettings) -> bool:
         if "thread" not in settings.trigger or not isinstance(event, MessageEvent):
             return False

@@ -126,8 +126,10 @@ class Intake:
                 now_ms=accepted_ms,
                 spoken=self._talk.language(event),
             )
+            told = verdict.refused and self._may_tell(event, verdict.rule)
+            if verdict.refused and not told:
+                verdict = Verdict("ignore", verdict.rule)
             new, lane = await self._new(routed, settings, verdict, fingerprint=fingerprint, now_ms=accepted_ms)
-            told = verdict.refused and new.outcome is None
             accepted = await self._inbox.accept(new, lane=lane, dedupe_ids=event.dedupe_ids)
             fresh = accepted.verdict == "accepted"
         finally:
@@ -135,8 +137,8 @@ class Intake:
                 self._admitting.take_back(event, admitted)
                 if held is not None:
                     self._quotas.take_back(held)
-                if told and is_quota(verdict.rule):
-                    self._quotas.untold(event, verdict.rule)
+                if told:
+                    self._untold(event, verdict.rule)
         stored = accepted.event
         if fresh and held is not None:
             self._quotas.stored(held, stored.id)
@@ -164,8 +166,6 @@ class Intake:
     ) -> tuple[NewEvent, str]:
         """Return the event as it is to be stored, and its lane."""
         event = routed.event
-        if verdict.refused and not self._may_tell(event, verdict.rule):
-            verdict = Verdict("ignore", verdict.rule)
         control = verdict.action in ("observe", "apply") or stops(event)
         new = NewEvent(
             id=self._ids.next(),
@@ -187,6 +187,13 @@ class Intake:
         if is_quota(rule):
             return self._quotas.may_tell(event, rule)
         return rule != "rate_limited" or self._admitting.may_complain(event)
+
+    def _untold(self, event: InboundEvent, rule: str) -> None:
+        """The message was known already, or could not be stored: its sender was not told of its refusal."""
+        if is_quota(rule):
+            self._quotas.untold(event, rule)
+        elif rule == "rate_limited":
+            self._admitting.untold(event)
 
     async def _lane(self, routed: Route, settings: RoomSettings, verdict: Verdict) -> str:
         """Name the lane: by the stored scope, so that all names of one scope share it. What says nothing opens no scope."""

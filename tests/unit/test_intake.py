@@ -250,6 +250,29 @@ class TestLimits:
         assert stored is not None
         assert not decode(stored.body).refused
 
+    @pytest.mark.parametrize(
+        ("most", "there", "elsewhere"),
+        [(2, {"room": "two"}, {"room": "two", "thread": "新"}), (3, {"room": "r"}, {"room": "r 2"})],
+        ids=["quota", "minute"],
+    )
+    async def test_what_memory_could_not_take_leaves_the_notice_to_the_next(
+        self, most: int, there: dict[str, str], elsewhere: dict[str, str], way: Way
+    ) -> None:
+        """Who is refused hears so once memory is back, however often they came in vain meanwhile."""
+        for _ in range(most):
+            await way.say(**there)
+        refused, way.scopes.away = way.said(**elsewhere), True
+        for _ in range(3):
+            with pytest.raises(Overloaded):
+                await way.intake.accept(refused)
+        way.scopes.away = False
+        view = await way.intake.accept(refused)
+        stored = await way.inbox.event(int(view.turn))
+
+        assert stored is not None
+        assert ("accepted", True) == (view.status, decode(stored.body).refused)
+        assert "ignored" == (await way.say(**elsewhere))[0]
+
     async def test_repeats_of_what_was_refused_do_not_count(self, way: Way) -> None:
         """Nor keep their sender waiting for longer."""
         for _ in range(3):
