@@ -79,7 +79,7 @@ async def test_an_operator_answers_in_the_console(tmp_path: Path) -> None:
 
 async def test_the_conversation_is_sent_anew_when_something_has_happened(tmp_path: Path) -> None:
     """What a page that updates itself asks for: nothing while nothing happens, else the piece, and all of the page when the
-    take-over is over."""
+    take-over is over; but not under the hands of whoever may be writing."""
     async with staffed(tmp_path, ways=(WAY,), more=", timeout_s: 6") as there:
         there.world.play(echo)
         room = room_of(there, WAY, "private")
@@ -90,12 +90,13 @@ async def test_the_conversation_is_sent_anew_when_something_has_happened(tmp_pat
             begun = await ann.post("/admin/takeovers", turn=await newest_turn(there))
             path = begun.headers["Location"]
             page = await ann.get(path)
-            first = await ann.get(f"{path}/news?seen=&state=active", **{"HX-Request": "true"})
+            first = await ann.get(f"{path}/news?seen=&stand=active-mine", **{"HX-Request": "true"})
             await room.says("再见 soon")
             await there.desks[WAY].until("再见 soon")
-            second = await ann.get(f"{path}/news?seen=&state=active", **{"HX-Request": "true"})
+            second = await ann.get(f"{path}/news?seen=&stand=active-mine", **{"HX-Request": "true"})
             await shows(room, told("timed_out", "zh", name="Ann", prefix=""))
-            over = await ann.get(f"{path}/news?seen=x&state=active", **{"HX-Request": "true"})
+            kept = await ann.get(f"{path}/news?seen=x&stand=active-mine", **{"HX-Request": "true"})
+            over = await ann.get(f"{path}/news?seen=x&stand=active", **{"HX-Request": "true"})
 
         assert 'hx-trigger="every 3s"' in page.text
         assert (200, 200) == (first.status, second.status)
@@ -103,3 +104,5 @@ async def test_the_conversation_is_sent_anew_when_something_has_happened(tmp_pat
         assert "再见 soon" not in first.text
         assert "再见 soon" in second.text
         assert (204, "true") == (over.status, over.headers["HX-Refresh"])
+        assert "You do not have this conversation any more" in kept.text
+        assert "hx-get" not in kept.text

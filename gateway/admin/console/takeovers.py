@@ -16,6 +16,8 @@ from gateway.admin.operations import Disagrees, FieldProblem, Invalid
 
 TAKEOVERS = "/admin/takeovers"
 _MOODS = {"asked": "warn", "active": "good", "ended": "plain"}
+WRITING = "active-mine"
+"""How it stands for whoever has it: what is half written on their page is not thrown away under their hands."""
 _FRESH_MS = 5_000
 """For so long after an operator's act its words may still be on their way into the transcript: looked for again."""
 
@@ -86,6 +88,8 @@ async def _shown(
         mine=mine,
         messages=await _messages(visit, of),
         marker=_marker(visit, of),
+        stand=_stand(of),
+        over=False,
         trace=f"/admin/turns/{of.turn}" if visit.leads_to("/admin/turns") else "",
         answer=Field(
             name="text",
@@ -99,7 +103,7 @@ async def _shown(
             name="summary",
             label=visit.t("takeovers.back.summary"),
             kind="area",
-            value=draft or "",
+            value=draft or (visit.form.get("summary", "") if status != 200 else ""),
             help=visit.t("takeovers.back.summary.help"),
         ),
     )
@@ -111,9 +115,13 @@ async def news(visit: Visit) -> web.StreamResponse:
     marker = _marker(visit, of)
     if marker and visit.query.get("seen") == marker:
         return web.Response(status=204)
-    if visit.query.get("state") not in (None, of.state):
+    seen = visit.query.get("stand")
+    over = seen not in (None, _stand(of))
+    if over and seen != WRITING:
         return web.Response(status=204, headers={"HX-Refresh": "true"})
-    return visit.piece("takeovers/talk.html", of=of, messages=await _messages(visit, of), marker=marker)
+    return visit.piece(
+        "takeovers/talk.html", of=of, messages=await _messages(visit, of), marker=marker, stand=_stand(of), over=over
+    )
 
 
 async def say(visit: Visit) -> web.StreamResponse:
@@ -146,7 +154,7 @@ async def hand_back(visit: Visit) -> web.StreamResponse:
         request = asked(acts.HAND_BACK, takeover=of.takeover, summary=visit.form.get("summary"))
         await visit.perform(acts.HAND_BACK, request)
     except Invalid as fault:
-        return await _shown(visit, of, status=422, problems=problems_of(fault), draft=visit.form.get("summary"))
+        return await _shown(visit, of, status=422, problems=problems_of(fault))
     except Disagrees as fault:
         return await _shown(visit, await _found(visit), status=409, problems=problems_of(fault))
     return visit.see_other(TAKEOVERS, told="takeovers.backed")
@@ -164,6 +172,11 @@ def _marker(visit: Visit, of: acts.TakeoverTold) -> str:
     """Return what tells one state of the conversation from the next; "": it is changing just now."""
     young = visit.now_ms - max(of.touched_ms, of.since_ms) < _FRESH_MS
     return "" if young else f"{of.turn}.{of.touched_ms}.{of.state}"
+
+
+def _stand(of: acts.TakeoverTold) -> str:
+    """Return what tells a page that must be made anew from one that need not."""
+    return f"{of.state}-mine" if of.mine else of.state
 
 
 def _path(visit: Visit) -> str:

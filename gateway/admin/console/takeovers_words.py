@@ -105,5 +105,10 @@ WORDS: Catalogue = {
         "en": "The person is told that the bot goes on answering.",
         "zh": "用户会收到通知，仍由机器人回答。",
     },
+    "takeovers.over": {
+        "en": "You do not have this conversation any more: what you write below goes to nobody. Load the page anew to see how it "
+        "stands.",
+        "zh": "这个对话已不由您处理，您在下面写的内容不会发出。重新载入页面可查看现状。",
+    },
     "takeovers.more": {"en": "Its trace", "zh": "处理过程"},
 }
