@@ -431,6 +431,7 @@ async def run(
             ids=ids,
             configuration=lambda: live.configuration,
             made=lambda name: live.made(name),
+            current=rooms.current,
             halt=taken_over,
             paused=metrics.takeovers,
             clock=now_ms,
@@ -505,7 +506,6 @@ async def run(
                     joined=usage.meter.join,
                     clock=now_ms,
                 ),
-                human_turns=staff.turns,
                 live=live,
             ),
             human_turns=staff.turns,
@@ -720,6 +720,7 @@ async def run(
 
         async with asyncio.TaskGroup() as tasks:
             await rooms.look()
+            await humans.learn()
             await placing.put(configuration, tasks, first=True)
             await control.recover()
             lasting = [

@@ -37,13 +37,14 @@ class AnsweringByHand:
 
     async def answer(self, turn: Running, routes: Sequence[Route], room: RoomSettings, words: ByHand) -> Outgoing:
         """Store what was said, and the words under their writer's name; return what the person is told. Where the agent is not
-        configured any more, what was said is kept by what it was kept before. Raises `memory.errors.MemoryFault`."""
+        configured any more, what was said is kept by what it was kept before; what a human said was nothing that the person did.
+        Raises `memory.errors.MemoryFault`."""
         head, configuration = routes[0], self._live.configuration
         person = await self._people.person(
             head.event.sender, kind=configuration.settings.channels[head.event.channel].kind
         )
         session = None
-        if head.agent in self._live.agents():
+        if head.human is None and head.agent in self._live.agents():
             async with self._asking.lent(head.agent, room) as lent:
                 request = TurnRequest(
                     turn_id=turn.turn_id,
@@ -61,7 +62,7 @@ class AnsweringByHand:
                     await self._memory.record(prepared, notes=("answered by hand",))
         said = HumanReply(
             key=head.conversation_key(),
-            turn_id=turn.turn_id,
+            turn_id=turn.turn_id if head.human is None else head.human.turn_id,
             event_id=words.id,
             text=words.text,
             name=words.name,

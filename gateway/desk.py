@@ -20,6 +20,7 @@ from gateway.admin.takeovers import Post, Takeover, TakeoverRows
 from gateway.human_notices import told
 from gateway.inbox.base import Announcement, Outbox
 from gateway.notices import Language
+from gateway.outgoing import chunks_of
 from gateway.rooms import target_of
 from gateway.routing import Route, decode
 from gateway.taking_over import settings_of
@@ -31,12 +32,10 @@ logger = logging.getLogger(__name__)
 
 _MARKS = str.maketrans("*_~#", "    ")
 
-
 RECEIPT_S = 2.0
 """What an answer is held up for, at most, until it is known what it answers; platforms give an acknowledgement three seconds."""
 YOUNG_MS = 60_000
 """Posts without a receipt for longer than this will get none."""
-
 
 NO_POST = ""
 """Stands for the id of a message that is the staff's own."""
@@ -72,14 +71,17 @@ class Desk:
         ids: Ids,
         configuration: Callable[[], Configuration],
         made: Callable[[str], Adapter | None],
+        current: Callable[[Address], Address],
         clock: Callable[[], int],
     ) -> None:
-        """`made` gives a channel's adapter, `clock` milliseconds since 1970."""
+        """`made` gives a channel's adapter, `current` where an address is now (a room may have got another id since the settings
+        were written), `clock` milliseconds since 1970."""
         self._rows = rows
         self._outbox = outbox
         self._ids = ids
         self._configuration = configuration
         self._made = made
+        self._current = current
         self._clock = clock
         self._rooms_of: tuple[str, frozenset[DeskRoom]] = ("", frozenset())
 
@@ -144,7 +146,7 @@ class Desk:
     async def about(self, event: InboundEvent) -> Takeover | None:
         """Return the take-over that a message in a staff's room answers; None: it is like any other. Raises `StoreBusy`."""
         room = DeskRoom(event.channel, event.room)
-        if not isinstance(event, MessageEvent) or event.sender.is_bot or room not in self._rooms():
+        if not isinstance(event, MessageEvent) or event.sender.is_bot or not self._is_desk(room):
             return None
         answered = [one for one in (event.thread, event.in_reply_to) if one is not None]
         people = self._configuration().effective(event.channel, event.room, event.thread).allow.people
@@ -176,6 +178,13 @@ class Desk:
             turn_id=event_id, takeover_id=of.id, channel=message.channel, room=message.room, message_id=NO_POST
         )
         await self._rows.posted(of_staff)
+
+    def _is_desk(self, room: DeskRoom) -> bool:
+        """Whether it is a staff's room, under the id that the settings name or the one it has now."""
+        return room in self._rooms() or any(self._now(named) == room for named in self._rooms())
+
+    def _now(self, room: DeskRoom) -> DeskRoom:
+        return DeskRoom(room.channel, self._current(Address(channel=room.channel, room=room.room)).room)
 
     def _rooms(self) -> frozenset[DeskRoom]:
         """Return the staff's rooms that the settings name."""
@@ -217,7 +226,7 @@ class Desk:
             names=[f"takeover {of.id} {name}"],
             queue=target.queue,
             address=target.address,
-            chunks=adapter.chunks(text),
+            chunks=await chunks_of(adapter, text),
             now_ms=self._clock(),
         )
         if not await self._outbox.announce(announcement):
@@ -226,18 +235,17 @@ class Desk:
     async def _address(self, of: Takeover, room: DeskRoom, adapter: Adapter) -> Address:
         """Return where the next post goes: to the first one, once the platform has named that."""
         await self._learned(room)
-        posts = [post for post in await self._rows.posts(of.id) if (post.channel, post.room) == room]
-        root = next((post.message_id for post in posts if post.message_id), None)
+        root = await self._rows.first_post(of.id, *room)
         address = Address(channel=room.channel, room=room.room, since_ms=self._clock())
         if root is None:
             return address
         if adapter.capabilities.threads:
-            return msgspec.structs.replace(address, thread=root)
-        return msgspec.structs.replace(address, reply_to=root, quoted=Quote(name=self.who(of), text=""))
+            return msgspec.structs.replace(address, thread=root.message_id)
+        return msgspec.structs.replace(address, reply_to=root.message_id, quoted=Quote(name=self.who(of), text=""))
 
     def _room(self, of: Takeover) -> DeskRoom | None:
         desk = settings_of(of, self._configuration()).takeover.desk
-        return None if desk is None else DeskRoom(*desk.split("/", 1))
+        return None if desk is None else self._now(DeskRoom(*desk.split("/", 1)))
 
     def _shows(self, of: Takeover) -> str:
         return settings_of(of, self._configuration()).takeover.desk_shows

@@ -27,7 +27,7 @@ from memory.names import Names
 HUMAN = "human"
 """The rule of what a human does."""
 
-Act = Literal["said", "begun", "ended"]
+Act = Literal["asked", "said", "begun", "ended"]
 
 
 class HumanLane:
@@ -53,12 +53,12 @@ class HumanLane:
         self._configuration = configuration
         self._clock = clock
 
-    async def put(self, of: Takeover, act: Act, key: str, *, text: str = "") -> int:
-        """Put an act into the lane, once for each `key`; return its turn, 0 where nobody is left to hear of it. Raises
+    async def put(self, of: Takeover, act: Act, key: str, *, text: str = "") -> Event | None:
+        """Put an act into the lane, once for each `key`; return the event, None where nobody is left to hear of it. Raises
         `StoreBusy` and `memory.errors.MemoryFault`."""
         route, configuration = last_route(of), self._configuration()
         if route is None or decode_channel(of) not in configuration.settings.channels:
-            return 0
+            return None
         scope, settings = route.memory_scope(), settings_of(of, configuration)
         named = await self._names.find(scope, agent_change=settings.agent_change)
         new = NewEvent(
@@ -71,32 +71,37 @@ class HumanLane:
             fingerprint=None,
             now_ms=self._clock(),
         )
-        accepted = await self._inbox.accept(new, lane=str(named.root), dedupe_ids=[f"takeover:{of.id}:{key}"])
         adapter = self._made(route.event.channel)
-        if adapter is not None and adapter.capabilities.fetches:
-            said = Post(
-                turn_id=accepted.event.id,
+        fetched = adapter is not None and adapter.capabilities.fetches
+        if fetched:  # before it is accepted, or a crash would keep it from the page for good
+            post = Post(
+                turn_id=new.id,
                 takeover_id=of.id,
                 channel=route.event.channel,
                 room=route.event.room,
                 message_id=NO_POST,
             )
-            await self._rows.posted(said)
-        return accepted.event.id
+            await self._rows.posted(post)
+        accepted = await self._inbox.accept(new, lane=str(named.root), dedupe_ids=[f"takeover:{of.id}:{key}"])
+        if fetched and accepted.event.id != new.id:
+            await self._rows.unposted(new.id)
+        return accepted.event
 
 
 def acted(route: Route, of: Takeover, act: Act, text: str) -> Route:
-    """Return the route of a human's act, where somebody last spoke by `route`. Pure."""
+    """Return the route of a human's act, where somebody last spoke by `route`: it bears the human's name. Pure."""
+    name = of.operator_name or ""
     human = Human(
         takeover=of.id,
         act=act,
         operator=of.operator or "",
-        name=of.operator_name or "",
+        name=name,
         turn_id=of.turn_id,
-        how=of.how,
-        summary=of.summary,
+        how=of.how if act == "ended" else None,
+        summary=of.summary if act == "ended" else None,
     )
-    said = msgspec.structs.replace(message_of(route), text=text)
+    message = message_of(route)
+    said = msgspec.structs.replace(message, text=text, sender=msgspec.structs.replace(message.sender, name=name))
     return msgspec.structs.replace(route, event=said, rule=HUMAN, refused=False, human=human)
 
 
@@ -107,6 +112,14 @@ def places_answered(event: Event) -> tuple[Place, ...]:
     except msgspec.DecodeError:
         return ()
     return () if route.human is not None else places_of(route)
+
+
+def words_of(event: Event) -> str | None:
+    """Return what a human said by an event; None: it can't be read any more. Pure."""
+    try:
+        return message_of(decode(event.body)).text
+    except msgspec.DecodeError:
+        return None
 
 
 def by_human(event: Event) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from adapters.base import Adapter
+from adapters.base import Adapter, Address
 from config.loader import Configuration
 from gateway.admin.takeovers import Place, TakeoverRows
 from gateway.desk import Desk, Posts
@@ -43,14 +43,15 @@ def human_parts(
     ids: Ids,
     configuration: Callable[[], Configuration],
     made: Callable[[str], Adapter | None],
+    current: Callable[[Address], Address],
     halt: Callable[[frozenset[Place]], None],
     paused: Callable[[Mapping[tuple[str, Literal["waiting", "taken"]], int]], None],
     clock: Callable[[], int],
     retry_s: float,
 ) -> HumanParts:
-    """Make the parts; `made` gives a channel's adapter. The rest as of `Humans`."""
+    """Make the parts; `made` gives a channel's adapter, `current` where an address is now. The rest as of `Humans`."""
     talk = HumanTalk(store, names=names, clock=clock)
-    desk = Desk(rows=rows, outbox=outbox, ids=ids, configuration=configuration, made=made, clock=clock)
+    desk = Desk(rows=rows, outbox=outbox, ids=ids, configuration=configuration, made=made, current=current, clock=clock)
     lane = HumanLane(inbox=inbox, names=names, ids=ids, configuration=configuration, rows=rows, made=made, clock=clock)
     humans = Humans(
         rows=rows,
@@ -70,7 +71,7 @@ def human_parts(
         humans=humans,
         turns=HumanTurns(humans=humans, talk=talk, made=made),
         talk=talk,
-        mailbox=Mailbox(rows=rows, inbox=inbox, outbox=outbox),
+        mailbox=Mailbox(rows=rows, inbox=inbox, outbox=outbox, clock=clock),
     )
 
 

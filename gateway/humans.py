@@ -2,7 +2,8 @@
 
 The truth is a row (`gateway/admin/takeovers.py`). What the person is to see of it (a human's words, that one has come or gone)
 goes as an event through the conversation's own lane, behind what runs there: in order, once, and past every crash. An act that
-changes the row also notes in it what is owed to whom, so that whoever looks next goes on with what a crash has cut off.
+changes the row also notes what is to be told of it, so that whoever looks next goes on with what a crash has cut off; and nobody
+tells of the later change, or says anything, before the earlier ones are told.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from gateway.admin.operations import Disagrees, Invalid, Missing
 from gateway.admin.takeovers import AskedBy, Ending, Place, Takeover, TakeoverRows
 from gateway.desk import Desk, last_route
 from gateway.errors import StoreBusy
-from gateway.human_lane import HumanLane, decode_channel, wordless
+from gateway.human_lane import HumanLane, decode_channel, wordless, words_of
+from gateway.human_news import Telling
 from gateway.inbox.base import Event, Inbox
 from gateway.routing import Route, decode, encode
-from gateway.taking_over import Wish, deadline_ms, place_for, places_in, places_of, settings_of
+from gateway.taking_over import Wish, asked_in, deadline_ms, place_for, places_in, places_of, settings_of, silent
 from memory.errors import StoreUnavailable
 from memory.ids import Ids
 from memory.key import ANY, encode_conversation, encode_part
@@ -37,6 +39,7 @@ LOOK_S = 60.0
 _WAITING: Mapping[str, Literal["waiting", "taken"]] = {"asked": "waiting", "active": "taken"}
 
 _IN_BETWEEN = "something was done here in between; look again"
+_GONE = "the conversation can't be written to any more: its channel or its person is gone"
 
 MOST_CHARS = 32_000
 SUMMARY_CHARS = 2_000
@@ -74,6 +77,7 @@ class Humans:
         self._desk = desk
         self._inbox = inbox
         self._lane = lane
+        self._telling = Telling(rows=rows, desk=desk, lane=lane, inbox=inbox)
         self._ids = ids
         self._configuration = configuration
         self._reaches = reaches
@@ -96,12 +100,13 @@ class Humans:
             return next((self._live[place] for place in places if place in self._live), None)
 
     def covers(self, event: MessageEvent) -> bool:
-        """Whether a group's message is in a conversation that a human has, as of the last look: then it needs no mention."""
+        """Whether a group's message is in a conversation that is a human's alone, as of the last look: one has it, or the bot is
+        silent until one comes. Then it needs no mention."""
         if event.chat_type != "group" or not self._live:
             return False
         channel = encode_part(event.channel)
         row = self._live.get(Place(channel, encode_conversation(event.room, event.thread), ANY))
-        return row is not None and row.state == "active"
+        return row is not None and silent(row, settings_of(row, self._configuration()).takeover)
 
     def has(self, event: MessageEvent) -> bool:
         """Whether a message, private or not, is in a conversation that a human has or was asked for, as of the last look: no
@@ -119,22 +124,25 @@ class Humans:
         # The row was read before this: in a group somebody else has spoken last then, and the room would be told their name.
         await self._desk.heard(msgspec.structs.replace(of, last=last, last_person_id=person_id), event.id, text)
 
-    async def ask(
-        self, route: Route, wish: Wish, *, turn_id: int, person_id: int | None, said: str | None = None
-    ) -> tuple[Takeover, bool]:
-        """Ask for a human; return the conversation's take-over, and whether this made it. `said` is what the person wrote."""
+    async def last_turn(self, route: Route) -> int:
+        """Return the last turn of a message's conversation that was part of a take-over, ended or not; 0: none was. Raises
+        `StoreBusy`."""
+        return await self._rows.last_turn(places_of(route))
+
+    async def ask(self, route: Route, wish: Wish, *, turn_id: int, person_id: int | None) -> tuple[Takeover, bool]:
+        """Ask for a human; return the conversation's take-over, and whether it waits by this turn's asking (also before a
+        crash)."""
         found = await self._rows.at(places_of(route))
         if found is not None:
-            return found, False
+            return found, asked_in(found, turn_id)
         new = self._new(route, turn_id=turn_id, person_id=person_id, asked_by=wish.by, note=wish.note)
         made, fresh = await self._rows.add(new)
         if fresh:
             logger.info(
                 "a human is asked for", extra={"takeover": made.id, "channel": route.event.channel, "by": wish.by}
             )
-            await self._desk.asked(made, said)
-            await self._rows.told(made)
-        return made, fresh
+            await self._telling.soon(made)
+        return made, asked_in(made, turn_id)
 
     # What operators do
 
@@ -156,28 +164,32 @@ class Humans:
             raise Missing(f"there is no message {str(turn_id)!r} any more by which a conversation could be taken over")
         return event, route
 
-    async def _reached(self, turn_id: int) -> tuple[Event, Route]:
+    async def _reached(self, turn_id: int) -> tuple[int, Route]:
+        """Return the turn in which a person spoke, and its route: of what a human did, the one before."""
         event, route = await self.event(turn_id)
         if not self._reaches(event.channel):
             raise Disagrees(f"on channel {event.channel!r} people get answers to what they ask, and nothing else")
-        return event, route
+        if route.human is None:
+            return event.turn_id, route
+        of = await self.find(route.human.takeover)
+        last = last_route(of)
+        if last is None:
+            raise Missing(f"take-over {str(of.id)!r} has no conversation any more: its person was erased")
+        return of.turn_id, last
 
     async def ask_for(self, turn_id: int, note: str | None) -> Takeover:
         """Ask for a colleague in a turn's conversation. Raises `Missing`, `Disagrees`."""
-        event, route = await self._reached(turn_id)
-        made, _ = await self.ask(route, Wish(by="operator", note=note), turn_id=event.turn_id, person_id=None)
+        spoken, route = await self._reached(turn_id)
+        made, _ = await self.ask(route, Wish(by="operator", note=note), turn_id=spoken, person_id=None)
         return made
 
     async def begin(self, turn_id: int, operator: Operator, *, over: bool) -> Takeover:
         """Take a turn's conversation over. `over`: also from whoever has it. Raises `Missing`, `Disagrees`."""
-        event, route = await self._reached(turn_id)
+        spoken, route = await self._reached(turn_id)
         found = await self._rows.at(places_of(route))
         if found is None:
-            new = self._new(route, turn_id=event.turn_id, person_id=None, asked_by="operator", note=None)
-            now = self._clock()
-            begun = msgspec.structs.replace(
-                new, state="active", operator=operator.id, operator_name=operator.name, owed="begun", touched_ms=now
-            )
+            new = self._new(route, turn_id=spoken, person_id=None, asked_by="operator", note=None)
+            begun = msgspec.structs.replace(new, state="active", operator=operator.id, operator_name=operator.name)
             found, fresh = await self._rows.add(begun)
             if fresh:
                 return await self._begun(found)
@@ -191,29 +203,42 @@ class Humans:
             return of
         if of.state == "active" and not over:
             raise Disagrees(f"{of.operator_name} has this conversation; take it over from them if you have to")
-        if not await self._rows.take(of, operator=operator.id, name=operator.name, now_ms=self._clock()):
+        taken = await self._rows.take(of, operator=operator.id, name=operator.name, now_ms=self._clock())
+        if taken is None:
             raise Disagrees("somebody else was faster, or it has just ended; look again")
-        return await self._begun(await self.find(of.id))
+        return await self._begun(taken)
 
     async def _begun(self, of: Takeover) -> Takeover:
         logger.info("taken over", extra={"takeover": of.id, "channel": of.channel, "operator": of.operator})
         self._live[of.place] = of
         self._halt(frozenset({of.place}))
-        await self._tell(of)
+        await self._telling.soon(of)
         return of
 
     async def say(self, of: Takeover, operator: Operator, text: str, *, key: str, at_desk: bool = False) -> int:
-        """Send a human's words; return their turn. The same `key` sends nothing twice. Raises `Disagrees`, `Invalid`, `Missing`,
-        `StoreBusy`."""
+        """Send a human's words; return their turn. The same `key` sends nothing twice, and other words not at all. Raises
+        `Disagrees`, `Invalid`, `StoreBusy`."""
         if not text.strip() or len(text) > MOST_CHARS:
             raise Invalid(f"text: {len(text)} characters; write 1 to {MOST_CHARS}")
         self._held_by(of, operator)
         if not await self._rows.touch(of, now_ms=self._clock()):
             raise Disagrees(_IN_BETWEEN)
-        turn_id = await self._lane.put(of, "said", f"said:{key}", text=text)
+        await self._telling.of(of.id)
+        said = await self._lane.put(of, "said", f"said:{key}", text=text)
+        if said is None:
+            raise Disagrees(_GONE)
         if not at_desk:
+            if words_of(said) != text:
+                raise Disagrees("message: its id was given to other words before; give new words an id of their own")
+            await self._tell_desk(of, said.id, text)
+        return said.id
+
+    async def _tell_desk(self, of: Takeover, turn_id: int, text: str) -> None:
+        """Let the staff's room know. Where that can't be, the words are on their way all the same."""
+        try:
             await self._desk.said(of, turn_id, text)
-        return turn_id
+        except StoreBusy:
+            logger.warning("the staff's room was not told what was answered", exc_info=True, extra={"takeover": of.id})
 
     async def hand_back(self, of: Takeover, operator: Operator, summary: str | None) -> Takeover:
         """Give the conversation back to the bot, which is left the summary; of a request: say that no human is needed. Raises
@@ -233,14 +258,14 @@ class Humans:
         if of.operator != operator.id:
             raise Disagrees(f"{of.operator_name} has this conversation; take it over from them if you have to")
         if last_route(of) is None or decode_channel(of) not in self._configuration().settings.channels:
-            raise Disagrees("the conversation can't be written to any more: its channel or its person is gone")
+            raise Disagrees(_GONE)
 
     async def _end(self, of: Takeover, how: Ending, *, summary: str | None) -> Takeover:
-        if not await self._rows.end(of, how, summary=summary, now_ms=self._clock()):
+        ended = await self._rows.end(of, how, summary=summary, now_ms=self._clock())
+        if ended is None:
             raise Disagrees(_IN_BETWEEN)
-        ended = await self.find(of.id)
         self._ended(ended)
-        await self._tell(ended)
+        await self._telling.soon(ended)
         return ended
 
     def _ended(self, of: Takeover) -> None:
@@ -299,30 +324,30 @@ class Humans:
 
     async def look(self) -> float:
         """Do once what `follow` does for ever; return the seconds until there is something to do by itself."""
-        live = await self._learn()
+        live = await self.learn()
         if taken := frozenset(row.place for row in live if row.state == "active"):
             self._halt(taken)
-        for row in await self._rows.owing():
-            await self._told(row)
+        await self._telling.all()
         now, left_s = self._clock(), LOOK_S
         for row in live:
             due = deadline_ms(row, settings_of(row, self._configuration()).takeover)
             if due > now:
                 left_s = min(left_s, (due - now) / 1000)
-            elif await self._rows.end(
+            elif ended := await self._rows.end(
                 row, "timed_out" if row.state == "active" else "not_taken", summary=None, now_ms=now
             ):
-                ended = await self.find(row.id)
                 self._ended(ended)
-                await self._told(ended)
+                await self._telling.of(ended.id)
         return max(left_s, 0.01)
 
     async def move(self, channel: str, room: str, now_room: str) -> None:
         """Let take-overs of a room go on under its new id, at once: what is said there may be on its way in already."""
         await self._rows.move(channel, room, now_room)
-        await self._learn()
+        await self.learn()
 
-    async def _learn(self) -> list[Takeover]:
+    async def learn(self) -> list[Takeover]:
+        """Learn which conversations humans have, and return them. Before the first message comes in: what groups say to a human
+        is known by it. Raises `StoreBusy`."""
         live = await self._rows.live()
         self._live = {row.place: row for row in live}
         self._paused(Counter((decode_channel(row), _WAITING[row.state]) for row in live))
@@ -334,29 +359,6 @@ class Humans:
                 return await self._rows.changed(seen)
         except TimeoutError:
             return seen
-
-    async def _told(self, of: Takeover) -> None:
-        """Pay what is owed. What can't be told for good is logged: it must end neither the others nor the gateway."""
-        try:
-            await self._tell(of)
-        except (StoreBusy, StoreUnavailable):
-            raise
-        except Exception:
-            logger.exception("of a take-over nobody could be told", extra={"takeover": of.id, "channel": of.channel})
-            await self._rows.told(of)
-
-    async def _tell(self, of: Takeover) -> None:
-        """Pay what is owed. Repeating it tells nobody twice."""
-        match of.owed:
-            case "asked":
-                await self._desk.asked(of, None)
-            case "begun":
-                await self._lane.put(of, "begun", f"begun:{of.changes}")
-                await self._desk.begun(of)
-            case "ended":
-                await self._lane.put(of, "ended", "ended")
-                await self._desk.ended(of)
-        await self._rows.told(of)
 
     def _new(
         self, route: Route, *, turn_id: int, person_id: int | None, asked_by: AskedBy, note: str | None
@@ -379,10 +381,10 @@ class Humans:
             created_ms=now,
             how=None,
             summary=None,
-            owed="asked",
             last=encode(wordless(route)),
             last_person_id=person_id,
             turn_id=turn_id,
+            asked_turn_id=None if asked_by == "operator" else turn_id,
             changes=0,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from adapters.base import Said, SaidSince, Sender
@@ -11,13 +12,17 @@ from memory.ids import made_ms
 from memory.key import ANY, encode_part
 
 AT_ONCE = 50
+ON_ITS_WAY_MS = 60_000
+"""What is not in its lane after so long was cut off by a crash, and will never be."""
 
 
 class Mailbox:
     """Implements `adapters.base.Unasked`."""
 
-    def __init__(self, *, rows: TakeoverRows, inbox: Inbox, outbox: Outbox) -> None:
+    def __init__(self, *, rows: TakeoverRows, inbox: Inbox, outbox: Outbox, clock: Callable[[], int]) -> None:
+        """`clock` gives milliseconds since 1970."""
         self._rows = rows
+        self._clock = clock
         self._inbox = inbox
         self._outbox = outbox
 
@@ -42,9 +47,12 @@ class Mailbox:
         return SaidSince(said=tuple(said), last=last)
 
     async def _under_way(self, turn_id: int) -> bool:
-        """Whether it is on its way through the lane; else it can be fetched, has ended without a word, or its time is over."""
+        """Whether it is on its way into the lane or through it; else it can be fetched, has ended without a word, or its time is
+        over."""
         event = await self._inbox.event(turn_id)
-        return event is not None and event.state in ("accepted", "running")
+        if event is None:
+            return made_ms(turn_id) > self._clock() - ON_ITS_WAY_MS
+        return event.state in ("accepted", "running")
 
     async def _beginning(self, place: Place) -> int:
         """Return what to begin with: the take-over that is under way, whose number is less than those of all that is said in it;

@@ -8,7 +8,6 @@ from adapters.base import InboundEvent
 from config.channels.base import RoomSettings
 from gateway.asking import Asking
 from gateway.commands import Command, agent_answer, help_text, lasts
-from gateway.human_turns import HumanTurns
 from gateway.incoming import message_of
 from gateway.linking import Linking
 from gateway.live import Live
@@ -31,7 +30,6 @@ class Commands:
         asking: Asking,
         in_chat: MemoryInChat,
         linking: Linking,
-        human_turns: HumanTurns,
         live: Live,
     ) -> None:
         self._memory = memory
@@ -39,10 +37,9 @@ class Commands:
         self._asking = asking
         self._in_chat = in_chat
         self._linking = linking
-        self._human_turns = human_turns
         self._live = live
 
-    async def answer(self, command: Command, route: Route, room: RoomSettings, *, turn_id: int) -> str:
+    async def answer(self, command: Command, route: Route, room: RoomSettings) -> str:
         """Do what the command says and return what to tell the person."""
         if lasts(command) and not vouched(route.event.sender):
             return notice("unknown_sender", route.language)
@@ -58,10 +55,7 @@ class Commands:
                 return await self._forget(command, route, room)
             case "link" | "unlink":
                 return await self._link(command, _by_name(route, room))
-            case "human":
-                person, note = await self._person(route.event), command.argument
-                return await self._human_turns.by_command(route, room, turn_id=turn_id, person_id=person, note=note)
-            case "help" | "stop":  # /stop acts past the lane; one that comes here had nothing to stop
+            case "help" | "stop" | "human":  # /stop acts past the lane, /human is said to humans (`human_turns.py`)
                 return self._help(route, room)
 
     def _help(self, route: Route, room: RoomSettings) -> str:

@@ -179,8 +179,8 @@ class Responder:
     async def _addressed(self, turn: Running, head: Route, address: Address) -> Address:
         """Return the address with the message that is answered, where others have spoken since."""
         said = message_of(head)
-        if address.reply_to is None or said.chat_type == "private":
-            return address
+        if head.human is not None or address.reply_to is None or said.chat_type == "private":
+            return address  # what a human says is nothing that the person wrote
         if address.quoted is not None or not self._talk.others_since(said, turn.events[0].id):
             return address
         named = await self._naming.named(said)
@@ -211,10 +211,10 @@ class Responder:
             return failure("gave_up", notice("gave_up", head.language), state="dead")
         if head.event.channel not in self._live.configuration.settings.channels:
             return failure("channel_removed", notice("channel_removed", head.language), state="dead")
-        if head.human is not None:
-            return await self._by_human(turn, head, room, partial(self._said, turn, head, head.human, room))
         if (words := by_hand(turn.events[0])) is not None:
             return await self._by_human(turn, head, room, partial(self._by_hand.answer, turn, routes, room, words))
+        if head.human is not None:
+            return await self._by_human(turn, head, room, partial(self._said, turn, head, head.human, room))
         if head.refused:
             return self._used_up(head, head.rule) if is_quota(head.rule) else refusal(head, room)
         if head.agent not in self._live.agents():
@@ -224,11 +224,11 @@ class Responder:
         if await self._moved(turn, head, room):
             return None
         command = command_in(message_of(head).text) if len(routes) == 1 else None
-        if command is None:
+        if command is None or command.name == "human":
             return await self._answer(turn, routes, shown)
         if command.name == "new" and command.argument and vouched(head.event.sender):
             return await self._answer(turn, routes, shown, said=command.argument)
-        text = await self._commands.answer(command, head, room, turn_id=turn.turn_id)
+        text = await self._commands.answer(command, head, room)
         return Outgoing(text, personal=personal(command))
 
     def _tries(self, turn: Running) -> int:
@@ -303,7 +303,8 @@ class Responder:
                 await self._moved(turn, head, room)
                 return None
             if prepared.stored_reply is not None:  # a crash came between the stored reply and the outbox
-                return Outgoing(prepared.stored_reply, session=prepared.session_id)
+                stored = Outgoing(prepared.stored_reply, session=prepared.session_id)
+                return await self._human_turns.again(turn, head, room, stored, person_id=person)
             for part in prepared.ledger.failed:
                 self._metrics.memory_part_failed(part)
             draft = Draft(prepared)

@@ -20,11 +20,12 @@ from memory.language import language_in
 
 
 class Human(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A human's act in a take-over (`gateway/humans.py`). `said`: the event's text is their words. `begun`, `ended`: of which
-    the person is told, with `how` it ended; the `summary` is for the agent. `turn_id` is the turn before it."""
+    """A human's act in a take-over (`gateway/humans.py`). `said`: the event's text is their words. `asked` (by a colleague of
+    theirs), `begun`, `ended`: of which the person is told, with `how` it ended; the `summary` is for the agent. `turn_id` is the
+    turn before it."""
 
     takeover: int
-    act: Literal["said", "begun", "ended"]
+    act: Literal["asked", "said", "begun", "ended"]
     operator: str
     name: str
     turn_id: int

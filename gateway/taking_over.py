@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -13,10 +13,8 @@ from config.channels.base import RoomSettings, TakeoverSettings
 from config.loader import Configuration
 from gateway.admin.takeovers import AskedBy, Place, Takeover
 from gateway.routing import Route
+from memory.base import Message
 from memory.key import ANY, decode_part, encode_conversation, encode_part
-
-REMEMBERED = 10_000
-"""Conversations whose streaks are remembered; beyond that the oldest begin anew."""
 
 _COMPLAINT = re.compile(
     r"\b(?:useless|ridiculous|unacceptable|terrible|horrible|awful|worst|rubbish|garbage|stupid|idiot\w*|scam|fraud|"
@@ -75,6 +73,21 @@ def complains(text: str) -> bool:
     return _COMPLAINT.search(text) is not None
 
 
+def asked_in(takeover: Takeover, turn_id: int) -> bool:
+    """Whether it waits for a human because of this turn."""
+    return takeover.state == "asked" and takeover.asked_turn_id == turn_id
+
+
+def turns_of(rows: Sequence[Message], *, conversation: str, after: int) -> list[tuple[int, str]]:
+    """Return (turn, what was said in it) of people's turns in a conversation behind the turn `after`, the last one first; `rows`
+    oldest first."""
+    said: dict[int, list[str]] = {}
+    for row in rows:
+        if row.role == "user" and row.conversation == conversation and row.turn_id > after:
+            said.setdefault(row.turn_id, []).append(row.text)
+    return [(turn_id, "\n\n".join(said[turn_id])) for turn_id in sorted(said, reverse=True)]
+
+
 def settings_of(takeover: Takeover, configuration: Configuration) -> RoomSettings:
     """Return what is set for the place of a take-over; the defaults for a channel that is no more."""
     channel = decode_part(takeover.channel)
@@ -103,26 +116,3 @@ Rule = Literal["taken_over", "waiting_for_human"]
 def rule_of(takeover: Takeover) -> Rule:
     """Return the rule by which a message is not answered."""
     return "taken_over" if takeover.state == "active" else "waiting_for_human"
-
-
-class Streaks:
-    """How often in a row something went wrong, by conversation, as far as this process has seen. Bounded."""
-
-    def __init__(self, *, most: int = REMEMBERED) -> None:
-        self._row: OrderedDict[Place, int] = OrderedDict()
-        self._most = most
-
-    def note(self, place: Place, *, wrong: bool) -> int:
-        """Count one more, or begin anew; return how many there are in a row."""
-        count = self._row.pop(place, 0) + 1 if wrong else 0
-        if wrong:
-            self._row[place] = count
-            while len(self._row) > self._most:
-                self._row.popitem(last=False)
-        else:
-            self._row.pop(place, None)
-        return count
-
-    def of(self, place: Place) -> int:
-        """Return how many there are in a row."""
-        return self._row.get(place, 0)

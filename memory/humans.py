@@ -74,6 +74,16 @@ class HumanTalk:
             raise StoreUnavailable("the conversation can't be read now; try again")
         return loaded.window
 
+    async def steps(self, scope: Scope, turn_id: int, *, agent_change: AgentChange) -> tuple[Step, ...]:
+        """Return the steps of the agent's stored reply in a turn; none where it has no reply. Raises `StoreUnavailable`."""
+        rows = await self._store.turn_messages(await self._owner(scope, agent_change), turn_id)
+        return next((row.steps for row in rows if row.role == "assistant" and not row.speaker_name), ())
+
+    async def failed(self, turn_id: int) -> bool:
+        """Whether an agent was asked in a turn and gave no answer, as far as that is on record. Raises `StoreUnavailable`."""
+        ledger = await self._store.ledger(turn_id)
+        return ledger is not None and bool(ledger.calls) and bool(ledger.calls[-1].code)
+
     async def draft_summary(
         self, scope: Scope, model: SmallModel, rules: Summarising, *, agent_change: AgentChange
     ) -> str:
@@ -87,9 +97,11 @@ class HumanTalk:
         return await condensed(loaded.summary, loaded.window, rules, model)
 
     async def _wish(self, scope: Scope, agent_change: AgentChange, most: int) -> Load:
+        return Load(owner=await self._owner(scope, agent_change), now_ms=self._clock(), page=most)
+
+    async def _owner(self, scope: Scope, agent_change: AgentChange) -> Owner:
         named = await self._names.find(scope, agent_change=agent_change)
-        owner = Owner(scope_id=named.id, person_id=None, namespace="", chat_type=scope.chat_type)
-        return Load(owner=owner, now_ms=self._clock(), page=most)
+        return Owner(scope_id=named.id, person_id=None, namespace="", chat_type=scope.chat_type)
 
 
 def row_of(said: HumanReply) -> NewMessage:

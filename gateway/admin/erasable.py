@@ -6,6 +6,7 @@ from __future__ import annotations
 EMPTIED = {
     "takeovers": "place, account, person, words and way are emptied; one under way ends",
     "takeover_posts": "deleted: what was posted to the staff about the person",
+    "takeover_news": "deleted: what is still to be told of the person's take-overs",
     "usage_entries": "become nobody's",
     "usage_days": "are added to nobody's of the day",
     "usage_counts": "the person's are deleted",

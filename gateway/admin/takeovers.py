@@ -19,7 +19,7 @@ AskedBy = Literal["operator", "person", "agent", "words", "failures", "complaint
 Ending = Literal["handed_back", "timed_out", "not_taken", "dismissed", "moved", "erased"]
 """`not_taken`: nobody took the request in time. `dismissed`: an operator said that none is needed. `moved`: the room got
 the id of one that has a take-over of its own."""
-Owed = Literal["asked", "begun", "ended"]
+What = Literal["asked", "begun", "ended"]
 
 TOPIC = "takeovers"
 MOST_LIVE = 1000
@@ -36,8 +36,8 @@ class Place(NamedTuple):
 
 class Takeover(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """A row. `last` is where somebody last spoke, a route without words, `last_person_id` who that was, `turn_id` the turn of
-    it; `person_id` is whom it is about: who asked, or was spoken with when it began. `owed` is what the
-    person and the staff are still to be told of the last change."""
+    it; `person_id` is whom it is about: who asked, or was spoken with when it began. `asked_turn_id` is the turn by which a
+    human was asked for, None: it was an operator who did."""
 
     id: int
     channel: str
@@ -55,16 +55,26 @@ class Takeover(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     created_ms: int
     how: Ending | None
     summary: str | None
-    owed: Owed | None
     last: bytes
     last_person_id: int | None
     turn_id: int
+    asked_turn_id: int | None
     changes: int
 
     @property
     def place(self) -> Place:
         """Where it is."""
         return Place(self.channel, self.conversation, self.user)
+
+
+class News(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """What a change of a take-over (its `changes`th) is still to be told of, and in whose hands it was then."""
+
+    takeover_id: int
+    changes: int
+    what: What
+    operator: str | None
+    operator_name: str | None
 
 
 class Post(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
@@ -83,7 +93,8 @@ _QUOTED = {"user": '"user"', "last": '"last"'}
 _COLUMNS = ", ".join(_QUOTED.get(field, field) for field in Takeover.__struct_fields__)
 _VALUES = ", ".join(f":{field}" for field in Takeover.__struct_fields__)
 _SELECT = f"SELECT {_COLUMNS} FROM takeovers"
-_POSTS = "SELECT turn_id, takeover_id, channel, room, message_id, person_id FROM takeover_posts"
+_POSTS = f"SELECT {', '.join(Post.__struct_fields__)} FROM takeover_posts"
+_NEWS = f"SELECT {', '.join(News.__struct_fields__)} FROM takeover_news"
 _HERE = "(conversation = :room OR substr(conversation, 1, length(:room) + 1) = :room || '/')"
 _MOVED = ":now_room || substr(conversation, length(:room) + 1)"
 
@@ -115,9 +126,24 @@ class TakeoverRows:
         """Return what has not ended, longest untouched first."""
         return await self._several(f"{_SELECT} WHERE state <> 'ended' ORDER BY touched_ms, id LIMIT {MOST_LIVE}")
 
-    async def owing(self) -> list[Takeover]:
-        """Return those of whose last change somebody is still to be told, oldest first."""
-        return await self._several(f"{_SELECT} WHERE owed IS NOT NULL ORDER BY id LIMIT {MOST_LIVE}")
+    async def news(self, takeover_id: int | None = None) -> list[News]:
+        """Return what is still to be told, of one take-over or of all; of each in the order in which it came about."""
+        of, values = "", dict[str, Value]()
+        if takeover_id is not None:
+            of, values["id"] = " WHERE takeover_id = :id", takeover_id
+        async with self._database.reading() as db:
+            rows = await db.rows(f"{_NEWS}{of} ORDER BY takeover_id, changes LIMIT {MOST_LIVE}", **values)
+        return [msgspec.convert(tuple(row), News) for row in rows]
+
+    async def last_turn(self, places: Sequence[Place]) -> int:
+        """Return the last turn that was part of a take-over in one of these conversations, all of one channel and user; 0: none
+        was."""
+        names, values = _listed("c", [place.conversation for place in places])
+        sql = f"""SELECT coalesce(max(turn_id), 0) FROM takeovers
+          WHERE channel = :channel AND conversation IN ({names}) AND "user" = :user"""
+        async with self._database.reading() as db:
+            rows = await db.rows(sql, channel=places[0].channel, user=places[0].user, **values)
+        return int(rows[0][0])
 
     async def page(
         self, *, channels: Collection[str] | None, live: bool | None, before: int | None, limit: int
@@ -138,54 +164,62 @@ class TakeoverRows:
         return await self._several(sql, limit=limit, **values)
 
     async def add(self, new: Takeover) -> tuple[Takeover, bool]:
-        """Store a new live row; return the one that the place has now, and whether that is the new one."""
-        async with self._database.writing() as db:
-            added = await db.run(
-                f"INSERT INTO takeovers ({_COLUMNS}) VALUES ({_VALUES}) ON CONFLICT DO NOTHING",
-                **msgspec.structs.asdict(new),
-            )
-            rows = await db.rows(
-                f"""{_SELECT} WHERE channel = :channel AND conversation = :conversation AND "user" = :user
-                AND state <> 'ended'""",
-                **new.place._asdict(),
-            )
-        if added:
-            await self._database.tell(TOPIC)
-        return (_read(rows[0]) if rows else new), bool(added)
+        """Store a new live row, and that it is to be told; return the one that the place has now, and whether that is the new
+        one."""
+        while True:
+            async with self._database.writing() as db:
+                added = await db.run(
+                    f"INSERT INTO takeovers ({_COLUMNS}) VALUES ({_VALUES}) ON CONFLICT DO NOTHING",
+                    **msgspec.structs.asdict(new),
+                )
+                if added:
+                    await _owe(db, new, "begun" if new.state == "active" else "asked")
+                rows = await db.rows(
+                    f"""{_SELECT} WHERE channel = :channel AND conversation = :conversation AND "user" = :user
+                    AND state <> 'ended'""",
+                    **new.place._asdict(),
+                )
+            if added:
+                await self._database.tell(TOPIC)
+            if rows:  # else the other one ended in that moment
+                return _read(rows[0]), bool(added)
 
-    async def take(self, of: Takeover, *, operator: str, name: str, now_ms: int) -> bool:
-        """Put it into an operator's hands. False: it has changed since `of` was read."""
+    async def take(self, of: Takeover, *, operator: str, name: str, now_ms: int) -> Takeover | None:
+        """Put it into an operator's hands, and note that this is to be told; return the row as it is now. None: it has changed
+        since `of` was read."""
         return await self._change(
             of,
-            """state = 'active', operator = :operator, operator_name = :name, since_ms = :now, touched_ms = :now,
-            owed = 'begun'""",
+            "state = 'active', operator = :operator, operator_name = :name, since_ms = :now, touched_ms = :now",
+            owe="begun",
             operator=operator,
             name=name,
             now=now_ms,
         )
 
-    async def end(self, of: Takeover, how: Ending, *, summary: str | None, now_ms: int) -> bool:
-        """End it. False: it has changed since `of` was read, or somebody did something in it."""
-        return await self._change(
-            of, "state = 'ended', how = :how, summary = :summary, since_ms = :now, owed = 'ended'",
-            also=" AND touched_ms = :touched" if how in ("timed_out", "not_taken") else "",
-            how=how, summary=summary, now=now_ms, touched=of.touched_ms,
-        )  # fmt: skip
+    async def end(self, of: Takeover, how: Ending, *, summary: str | None, now_ms: int) -> Takeover | None:
+        """End it, and note that this is to be told; return the row as it is now. None: it has changed since `of` was read, or,
+        for what ends by itself, somebody did something in it."""
+        to, values = "state = 'ended', how = :how, summary = :summary, since_ms = :now", dict[str, Value]()
+        if how in ("timed_out", "not_taken"):
+            values["touched"] = of.touched_ms
+        return await self._change(of, to, owe="ended", how=how, summary=summary, now=now_ms, **values)
 
-    async def _change(self, of: Takeover, to: str, *, also: str = "", **values: Value) -> bool:
-        if not also:
-            values.pop("touched", None)
+    async def _change(self, of: Takeover, to: str, *, owe: What, **values: Value) -> Takeover | None:
+        also = " AND touched_ms = :touched" if "touched" in values else ""
         async with self._database.writing() as db:
-            changed = await db.run(
+            rows = await db.rows(
                 f"""UPDATE takeovers SET {to}, changes = changes + 1
-                WHERE id = :id AND changes = :changes AND state <> 'ended'{also}""",
+                WHERE id = :id AND changes = :changes AND state <> 'ended'{also} RETURNING {_COLUMNS}""",
                 id=of.id,
                 changes=of.changes,
                 **values,
             )
-        if changed:
+            changed = _read(rows[0]) if rows else None
+            if changed is not None:
+                await _owe(db, changed, owe)
+        if changed is not None:
             await self._database.tell(TOPIC)
-        return bool(changed)
+        return changed
 
     async def touch(self, of: Takeover, *, now_ms: int) -> bool:
         """Note that the operator has just done something: the time-out begins anew. False: it has changed since `of` was read."""
@@ -210,10 +244,12 @@ class TakeoverRows:
             person=person_id,
         )
 
-    async def told(self, of: Takeover) -> None:
-        """Note that what was owed is on its way."""
+    async def told(self, news: News) -> None:
+        """Note that it is on its way."""
         await self._run(
-            "UPDATE takeovers SET owed = NULL WHERE id = :id AND changes = :changes", id=of.id, changes=of.changes
+            "DELETE FROM takeover_news WHERE takeover_id = :id AND changes = :changes",
+            id=news.takeover_id,
+            changes=news.changes,
         )
 
     async def posted(self, post: Post) -> None:
@@ -229,19 +265,23 @@ class TakeoverRows:
         """Forget a message that was none."""
         await self._run("DELETE FROM takeover_posts WHERE turn_id = :turn", turn=turn_id)
 
-    async def posts(self, takeover_id: int) -> list[Post]:
-        """Return the messages about a take-over, oldest first."""
-        async with self._database.reading() as db:
-            rows = await db.rows(f"{_POSTS} WHERE takeover_id = :id ORDER BY turn_id", id=takeover_id)
-        return [msgspec.convert(tuple(row), Post) for row in rows]
+    async def first_post(self, takeover_id: int, channel: str, room: str) -> Post | None:
+        """Return the first message about a take-over in a room whose platform id is known."""
+        sql = f"""{_POSTS} WHERE takeover_id = :id AND channel = :channel AND room = :room AND message_id > ''
+          ORDER BY turn_id LIMIT 1"""
+        found = await self._posts(sql, id=takeover_id, channel=channel, room=room)
+        return found[0] if found else None
 
     async def unknown_posts(self, channel: str, room: str) -> list[Post]:
         """Return messages to the room whose platform id is not known yet, the newest ones."""
         sql = (
             f"{_POSTS} WHERE channel = :channel AND room = :room AND message_id IS NULL ORDER BY turn_id DESC LIMIT 100"
         )
+        return await self._posts(sql, channel=channel, room=room)
+
+    async def _posts(self, sql: str, **values: Value) -> list[Post]:
         async with self._database.reading() as db:
-            return [msgspec.convert(tuple(row), Post) for row in await db.rows(sql, channel=channel, room=room)]
+            return [msgspec.convert(tuple(row), Post) for row in await db.rows(sql, **values)]
 
     async def by_message(self, channel: str, room: str, message_ids: Sequence[str]) -> Takeover | None:
         """Return the take-over that one of these messages of the staff's room is about."""
@@ -278,9 +318,14 @@ class TakeoverRows:
                 **there,
             )
             moved += await db.run(
-                f"""UPDATE takeovers SET conversation = {_MOVED}, state = 'ended', how = 'moved', owed = NULL,
-                changes = changes + 1 WHERE {here}""",
+                f"""UPDATE takeovers SET conversation = {_MOVED}, state = 'ended', how = 'moved', changes = changes + 1
+                WHERE {here}""",
                 **there,
+            )
+            await db.run(
+                """DELETE FROM takeover_news WHERE takeover_id IN (SELECT id FROM takeovers WHERE channel = :channel
+                AND how = 'moved')""",
+                channel=place["channel"],
             )
             await db.run(
                 "UPDATE takeover_posts SET room = :now_room WHERE channel = :channel AND room = :room",
@@ -317,10 +362,11 @@ class TakeoverRows:
             for person_id in persons:
                 await db.run("DELETE FROM takeover_posts WHERE person_id = :person", person=person_id)
             for id_ in await _ids_of(db, persons, accounts):
-                await db.run("DELETE FROM takeover_posts WHERE takeover_id = :id", id=id_)
+                for table in ("takeover_posts", "takeover_news"):
+                    await db.run(f"DELETE FROM {table} WHERE takeover_id = :id", id=id_)
                 erased += await db.run(
                     """UPDATE takeovers SET conversation = '', "user" = '', note = NULL, summary = NULL, person_id = NULL,
-                    last_person_id = NULL, "last" = :empty, owed = NULL,
+                    last_person_id = NULL, "last" = :empty,
                     how = CASE WHEN state = 'ended' THEN how ELSE 'erased' END,
                     since_ms = CASE WHEN state = 'ended' THEN since_ms ELSE :now END, state = 'ended',
                     changes = changes + 1 WHERE id = :id""",
@@ -354,6 +400,18 @@ async def _ids_of(db: Transaction, persons: Collection[int], accounts: Collectio
         sql = """SELECT id FROM takeovers WHERE channel = :channel AND "user" = :user"""
         found |= {int(row[0]) for row in await db.rows(sql, channel=channel, user=user)}
     return sorted(found)
+
+
+async def _owe(db: Transaction, of: Takeover, what: What) -> None:
+    await db.run(
+        """INSERT INTO takeover_news (takeover_id, changes, what, operator, operator_name)
+        VALUES (:id, :changes, :what, :operator, :operator_name)""",
+        id=of.id,
+        changes=of.changes,
+        what=what,
+        operator=of.operator,
+        operator_name=of.operator_name,
+    )
 
 
 def _read(row: Row) -> Takeover:

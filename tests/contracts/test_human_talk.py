@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from memory.base import HANDED_BACK, Message
+from memory.base import HANDED_BACK, Call, Message, Step
 from memory.derived import FullStore
 from memory.errors import ModelFailed
 from memory.humans import HumanReply, HumanTalk
@@ -16,7 +16,7 @@ from memory.policy import Policy
 from memory.service import Memory
 from memory.summary import Summarising
 from memory.tokens import Tokenizers
-from memory.turn import Incoming, Reply, TurnRequest
+from memory.turn import Incoming, Prepared, Reply, TurnRequest
 from tests.contracts.columns import COLUMNS
 
 KEY = ConversationKey(user="T1.U1", channel="acme", room="d1", thread=None, chat_type="private", agent="default")
@@ -41,16 +41,27 @@ class Talk:
         self.memory = Memory(store, tokenizers=Tokenizers(), clock=lambda: NOW)
         self.humans = HumanTalk(store, names=self.memory.names, clock=lambda: NOW)
 
-    async def asks(self, text: str, answer: str | None = None, *, language: str = "en") -> str:
-        """Somebody says something; return the prompt as one text."""
+    async def _prepared(self, text: str, language: str = "en") -> Prepared:
         turn_id = next(self._turns)
         said = Incoming(key=KEY, event_id=turn_id, text=text, speaker_name="Zoe")
         turn = TurnRequest(
             turn_id=turn_id, scope=SCOPE, messages=(said,), policy=Policy(agent="default"), fence=1, language=language
         )
-        prepared = await self.memory.load_and_append(turn)
+        return await self.memory.load_and_append(turn)
+
+    async def fails(self, text: str, *calls: Call) -> int:
+        """Somebody says something, and nothing comes of it; return the turn."""
+        prepared = await self._prepared(text)
+        await self.memory.record(prepared, notes=("failed",), calls=calls)
+        return prepared.turn.turn_id
+
+    async def asks(
+        self, text: str, answer: str | None = None, *, language: str = "en", steps: tuple[Step, ...] = ()
+    ) -> str:
+        """Somebody says something; return the prompt as one text."""
+        prepared = await self._prepared(text, language)
         if answer is not None:
-            await self.memory.append(prepared, Reply(text=answer), fence=1)
+            await self.memory.append(prepared, Reply(text=answer, steps=steps), fence=1)
         return "\n".join(message.text for message in prepared.context.messages)
 
     async def human(self, event_id: int, text: str, *, name: str = "Ann 安", for_agent: bool = False) -> Message:
@@ -80,6 +91,20 @@ async def test_the_agent_knows_what_a_human_said(talk: Talk) -> None:
     assert "on handing the conversation back; the person has not seen it]\nRefund of 5512" in english
     assert "Written by" not in english[: english.index("One moment")]
     assert "[这条由人工同事 Ann 安 代替你回复]\nI refunded it" in chinese
+
+
+async def test_what_an_agent_noted_and_whether_it_failed_is_known(talk: Talk) -> None:
+    """Of the agent's own reply, not a human's; a turn that was never asked about has not failed."""
+    await talk.asks("one", "fine")
+    await talk.human(900, "hello")
+    failed = await talk.fails("two", Call(agent="default", ms=1, code="down"))
+    mended = await talk.fails("three", Call(agent="default", ms=1, code="down"), Call(agent="other", ms=1))
+    silent = await talk.fails("four")
+
+    assert [True, False, False, False] == [await talk.humans.failed(turn) for turn in (failed, mended, silent, 99)]
+    assert [(), ()] == [await talk.humans.steps(SCOPE, turn, agent_change="fresh") for turn in (1, failed)]
+    await talk.asks("five", "to a human", steps=(Step(name="hand_over", detail="退款"),))
+    assert "退款" == (await talk.humans.steps(SCOPE, silent + 1, agent_change="fresh"))[0].detail
 
 
 async def test_a_reply_is_stored_once(talk: Talk) -> None:

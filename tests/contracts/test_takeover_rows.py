@@ -40,10 +40,10 @@ def takeover(
         created_ms=NOW,
         how=None,
         summary=None,
-        owed="asked",
         last=b"\x00route\xff",
         last_person_id=person_id,
         turn_id=2**62 + id_,
+        asked_turn_id=2**62 + id_,
         changes=0,
     )
 
@@ -57,7 +57,7 @@ async def test_a_row_comes_back_as_it_was(rows: TakeoverRows) -> None:
     assert (new, True) == (stored, added)
     assert new == await rows.get(7)
     assert new == await rows.at([new.place])
-    assert [new] == await rows.live() == await rows.owing()
+    assert [new] == await rows.live()
 
 
 async def test_a_place_has_one_live_take_over(rows: TakeoverRows) -> None:
@@ -80,10 +80,10 @@ async def test_of_two_who_take_it_one_has_it(rows: TakeoverRows) -> None:
     )
 
     now = await rows.get(1)
-    assert [True] == [won for won in taken if won]
     assert now is not None
-    assert ("active", "begun", NOW + 5, 1) == (now.state, now.owed, now.touched_ms, now.changes)
-    assert f"user:{taken.index(True)}" == now.operator
+    assert [now] == [won for won in taken if won]
+    assert ("active", NOW + 5, 1) == (now.state, now.touched_ms, now.changes)
+    assert f"user:{taken.index(now)}" == now.operator
 
 
 async def test_a_time_out_loses_to_an_act(rows: TakeoverRows) -> None:
@@ -99,7 +99,8 @@ async def test_a_time_out_loses_to_an_act(rows: TakeoverRows) -> None:
     assert again is not None
     both = await asyncio.gather(*(rows.end(again, "timed_out", summary=None, now_ms=NOW + 2) for _ in range(2)))
 
-    assert ([False, True], False, [False, True]) == (touched, late, sorted(both))
+    assert ([False, True], None) == (touched, late)
+    assert ["timed_out"] == [ended.how for ended in both if ended is not None]
     assert not await rows.touch(seen, now_ms=NOW + 3)
 
 
@@ -118,17 +119,38 @@ async def test_the_nearest_conversation_counts(rows: TakeoverRows) -> None:
     assert room == await rows.at(both)
 
 
-async def test_what_was_owed_is_told_once(rows: TakeoverRows) -> None:
-    """A later change owes anew: who told of the former one has not told of it."""
+async def test_all_that_came_about_is_to_be_told(rows: TakeoverRows) -> None:
+    """In order, each change with whose hands it was in then; a later one does not hide the earlier ones, and each goes when it
+    was told. Another take-over's are its own; one that an operator began was asked for by nobody."""
     asked, _ = await rows.add(takeover(1))
-    await rows.take(asked, operator="user:1", name="Ann", now_ms=NOW)
+    other, _ = await rows.add(msgspec.structs.replace(takeover(2, conversation="r2"), state="active"))
+    taken = await rows.take(asked, operator="user:1", name="Ann 安", now_ms=NOW)
+    assert taken is not None
+    over = await rows.take(taken, operator="user:2", name="Bob", now_ms=NOW)
+    assert over is not None
+    await rows.end(over, "handed_back", summary="done", now_ms=NOW)
 
-    await rows.told(asked)
-    (owing,) = await rows.owing()
-    await rows.told(owing)
+    news = await rows.news(1)
+    for _ in range(2):
+        await rows.told(news[0])
 
-    assert "begun" == owing.owed
-    assert [] == await rows.owing()
+    assert [("asked", None), ("begun", "Ann 安"), ("begun", "Bob"), ("ended", "Bob")] == [
+        (one.what, one.operator_name) for one in news
+    ]
+    left = await rows.news()
+    assert [*news[1:], *await rows.news(2)] == left
+    assert [(other.id, "begun")] == [(one.takeover_id, one.what) for one in left[3:]]
+
+
+async def test_what_was_part_of_a_take_over_is_known(rows: TakeoverRows) -> None:
+    """The last turn of any of them in these conversations; 0 where there was none."""
+    for id_, conversation in ((1, "r1"), (2, "r1/t1")):
+        row, _ = await rows.add(takeover(id_, conversation=conversation))
+        await rows.end(row, "dismissed", summary=None, now_ms=NOW)
+
+    places = [Place("acme", "r1/t1", "*"), Place("acme", "r1", "*")]
+    assert [2**62 + 2, 2**62 + 1] == [await rows.last_turn(places), await rows.last_turn(places[1:])]
+    assert 0 == await rows.last_turn([Place("acme", "r1", "U1")])
 
 
 async def test_pages_are_within_rights(rows: TakeoverRows) -> None:
@@ -160,12 +182,17 @@ async def test_posts_lead_to_their_take_over(rows: TakeoverRows) -> None:
 
     unknown = await rows.unknown_posts("staff", "desk")
     before = await rows.by_message("staff", "desk", ["m5"])
-    await rows.posted(msgspec.structs.replace(unknown[0], message_id="m5"))
+    assert await rows.first_post(1, "staff", "desk") is None
+    known = msgspec.structs.replace(unknown[0], message_id="m5")
+    await rows.posted(known)
     await rows.posted(unknown[0])
+    for turn_id, message_id in ((4, ""), (6, "m6")):
+        await rows.posted(Post(turn_id=turn_id, takeover_id=1, channel="staff", room="desk", message_id=message_id))
 
     assert before is None
     assert [] == await rows.unknown_posts("staff", "desk")
-    assert ["m5"] == [post.message_id for post in await rows.posts(1)]
+    assert known == await rows.first_post(1, "staff", "desk")
+    assert await rows.first_post(1, "staff", "other") is None
     assert asked == await rows.by_message("staff", "desk", ["m4", "m5"])
     assert await rows.by_message("staff", "other", ["m5"]) is None
 
@@ -179,6 +206,7 @@ async def test_a_take_over_moves_with_its_room(rows: TakeoverRows) -> None:
     for _ in range(2):
         await rows.move("acme", "-10", "-99")
 
+    assert {1, 3, 4} == {one.takeover_id for one in await rows.news()}
     found = {
         row.id: (row.conversation, row.how) for row in await rows.page(channels=None, live=None, before=None, limit=9)
     }
@@ -207,12 +235,13 @@ async def test_nothing_is_left_of_who_is_erased(rows: TakeoverRows) -> None:
     counts = [await rows.erase((76, 77), {("acme", "T1.U1")}, now_ms=NOW) for _ in range(2)]
 
     assert ([5, 6], [2, 0]) == (turns, counts)
-    assert [(7, 78), (8, None)] == [(post.turn_id, post.person_id) for post in await rows.posts(3)]
+    assert [7, 8] == await rows.of_person((78,), set())
     left = await rows.page(channels=None, live=False, before=None, limit=9)
     assert [("", "", None, None, None, b"", "erased")] * 2 == [
         (row.conversation, row.user, row.note, row.person_id, row.last_person_id, row.last, row.how) for row in left
     ]
-    assert [] == await rows.posts(1)
+    assert [] == await rows.of_person((76, 77), {("acme", "T1.U1")})
+    assert [3] == [one.takeover_id for one in await rows.news()]
     assert [others] == await rows.live()
 
 

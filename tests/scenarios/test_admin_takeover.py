@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,8 @@ from gateway.human_notices import told
 from tests.emulators.slack.channels import Channel
 from tests.emulators.telegram import rooms
 from tests.emulators.telegram.chats import Chat
+from tests.emulators.telegram.errors import forbidden
+from tests.emulators.telegram.faults import Fault
 from tests.residues import in_sqlite, left_of
 from tests.scenarios.platforms import Room, SlackSide, TelegramSide, World, asks, echo, shows, world
 from tests.scenarios.stage import Held
@@ -119,8 +121,14 @@ class Staffed:
 
 @asynccontextmanager
 async def staffed(
-    folder: Path, *, more: str = "", ways: tuple[str, ...] = BOTH, storage: str | None = None
+    folder: Path,
+    *,
+    more: str = "",
+    ways: tuple[str, ...] = BOTH,
+    at: Mapping[str, str] | None = None,
+    storage: str | None = None,
 ) -> AsyncIterator[Staffed]:
+    """`at`: the way in whose platform the staff sit, for ways whose staff sit on another one."""
     desks: dict[str, Desk] = {}
 
     def prepare(there: World) -> None:
@@ -140,7 +148,7 @@ async def staffed(
                 text = text.replace(f"DESK-{way}", f"{way}/{chat.id}")
         there.config.write_text(text, "utf-8")
 
-    own = {way: SETTINGS % (f"DESK-{way}", more) for way in ways}
+    own = {way: SETTINGS % (f"DESK-{(at or {}).get(way, way)}", more) for way in ways}
     async with (
         world(
             folder, ways=ways, more=own, prepare=prepare, body="queue: {poll_s: 0.2, lease_s: 1}\n", storage=storage
@@ -226,6 +234,7 @@ async def test_nobodys_word_is_lost_when_the_gateway_dies(way: str, tmp_path: Pa
         said = [
             ("person", "first"),
             ("agent", "re: first"),
+            ("person", "/human"),
             ("human", "one 一"),
             ("person", "second"),
             ("person", "third"),
@@ -234,6 +243,77 @@ async def test_nobodys_word_is_lost_when_the_gateway_dies(way: str, tmp_path: Pa
         assert 1 == len(there.world.model.prompts)
         told_by = [text for text in room.replies() if text.startswith("Op 安 (human)")]
         assert [told("said", "en", name="Op 安", text=text) for text in ("one 一", "two")] == told_by
+
+
+async def test_what_a_group_writes_while_the_gateway_is_down_comes_to_the_human(tmp_path: Path) -> None:
+    """A human has the conversation, so nobody calls the bot: what waited at the platform for the gateway's return is for them all
+    the same, each under the name of who wrote it."""
+    way = "telegram-polling"
+    async with staffed(tmp_path, ways=(way,)) as there:
+        there.world.play(echo)
+        room, desk = room_of(there, way, "group", "Zoe", "Bob"), there.desks[way]
+        await room.says("/human")
+        await desk.answers("Hello 大家", to="asks for a human")
+        await shows(room, told("said", "en", name="Op 安", text="Hello 大家"))
+        await there.world.gateway.kill()
+        await room.says("still there? 在吗", to_bot=False)
+        await room.says("I wait, too", by="Bob", to_bot=False)
+        await there.world.again()
+        posts = [await desk.until("still there? 在吗"), await desk.until("I wait, too")]
+
+        assert [True, True] == [post.startswith(name) for post, name in zip(posts, ("Zoe", "Bob"), strict=True)]
+        assert [] == there.world.model.prompts
+
+
+async def test_who_asks_first_of_all_for_a_human_is_remembered(tmp_path: Path) -> None:
+    """Nothing was said before: handed back, the agent knows what they wanted, what the human said and what was left for it."""
+    way = "slack-http"
+    async with staffed(tmp_path, ways=(way,)) as there:
+        there.world.play(echo)
+        room, desk = room_of(there, way, "private"), there.desks[way]
+        await room.says("/human my order 5512 is late")
+        await desk.answers("It arrives on Monday 周一", to="asks for a human")
+        await shows(room, told("said", "en", name="Op 安", text="It arrives on Monday 周一"))
+        await desk.answers("!back told her: Monday", to="asks for a human")
+        await shows(room, told("handed_back", "en", name="Op 安"))
+        await asks(room, "which day?")
+
+        (asked,) = there.world.model.prompts
+        prompt = "\n".join(message["content"] for message in asked)
+        at = [
+            prompt.index(text) for text in ("my order 5512 is late", "on Monday 周一", "told her: Monday", "which day?")
+        ]
+        assert sorted(at) == at
+
+
+async def test_words_that_did_not_arrive_are_a_letter_under_their_writers_name(tmp_path: Path) -> None:
+    """Answered by hand, the person sees the new words and not the old ones; nothing of it is said to be the person's own."""
+    way = "telegram-polling"
+    async with staffed(tmp_path, ways=(way,)) as there:
+        there.world.play(echo)
+        room = room_of(there, way, "private")
+        await asks(room, "where is 5512?")
+        taken = await there.act("POST", "/takeovers", turn=await newest_turn(there))
+        await shows(room, told("begun", "en", name="local"))
+        there.world.tg.faults.plan("sendMessage", Fault(error=forbidden("bot was blocked by the user")))
+        await there.act("POST", f"/takeovers/{taken['takeover']}/messages", text="first words 旧")
+
+        async def waits() -> bool:
+            return bool((await there.act("GET", "/dead-letters"))["letters"])
+
+        await there.until(waits)
+        (letter,) = (await there.act("GET", "/dead-letters"))["letters"]
+        path = f"/dead-letters/{letter['turn']}"
+        shown = await there.act("GET", path)
+        await there.act("POST", f"{path}/answer", text="other words 新", name="Olga")
+        await shows(room, told("said", "en", name="Olga", text="other words 新"))
+        read = await there.act("GET", f"/takeovers/{taken['takeover']}/messages")
+
+        assert [("local", "first words 旧")] == [(one["name"], one["text"]) for one in shown["said"]]
+        assert not any("first words" in reply for reply in room.replies())
+        assert [("person", "where is 5512?"), ("human", "first words 旧"), ("human", "other words 新")] == [
+            (message["by"], message["text"]) for message in read["messages"] if message["by"] != "agent"
+        ]
 
 
 async def test_what_runs_is_cut_short_and_says_so(tmp_path: Path) -> None:
@@ -251,7 +331,10 @@ async def test_what_runs_is_cut_short_and_says_so(tmp_path: Path) -> None:
         taken = await there.act("POST", "/takeovers", turn=turn)
         again = await there.act("POST", "/takeovers", turn=turn)
         said = await there.act("POST", f"/takeovers/{taken['takeover']}/messages", text="I am **here**", message="m1")
-        repeated = await there.act("POST", f"/takeovers/{taken['takeover']}/messages", text="I am here", message="m1")
+        repeated = await there.act(
+            "POST", f"/takeovers/{taken['takeover']}/messages", text="I am **here**", message="m1"
+        )
+        other, _ = await there.tried("POST", f"/takeovers/{taken['takeover']}/messages", text="I am here", message="m1")
         mark = told("taken_over_mark", "en")
         await room.until(lambda replies: 3 == len(replies))
         held.go_on.set()
@@ -259,7 +342,7 @@ async def test_what_runs_is_cut_short_and_says_so(tmp_path: Path) -> None:
         await shows(room, told("handed_back", "en", name="local"))
 
         assert taken == again
-        assert said == repeated
+        assert (said, 409) == (repeated, other)
         assert ("ended", "handed_back") == (ended["state"], ended["how"])
         assert [
             f"First words\n\n{mark}",

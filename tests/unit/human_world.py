@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from adapters.base import Adapter, Capabilities, MessageEvent, Sender
+from adapters.base import Adapter, Address, Capabilities, MessageEvent, Sender
 from config.loader import Configuration, load
 from gateway.admin.database import Database
 from gateway.admin.sqlite import SqliteDatabase
@@ -37,7 +37,9 @@ channels:
     kind: telegram
     token: "1:a"
     takeover: {desk: "chat/staff", desk_shows: SHOWS, wait_s: 100, timeout_s: 200}
-    rooms: {staff: {language: zh, allow: {people: [op, second]}}}
+    rooms:
+      staff: {language: zh, allow: {people: [op, second]}}
+      quiet: {takeover: {while_waiting: silent}}
 """
 
 
@@ -65,7 +67,7 @@ class World:
     def __init__(
         self, configuration: Configuration, store: SqliteStore, queues: SqliteInbox, database: Database
     ) -> None:
-        self.database = database
+        self.database, self.store = database, store
         self.configuration = configuration
         self.queues, self.rows = queues, TakeoverRows(database)
         self.ids, self.clock = Ids(1), Clock()
@@ -75,15 +77,17 @@ class World:
             "chat": Said(threads=True), "page": Said(collected=True, fetches=True), "hook": Said(collected=True)
         }  # fmt: skip
         self.names = Names(store, clock=self.clock)
+        self.moved: dict[str, str] = {}
         self.desk = Desk(
             rows=self.rows,
             outbox=queues,
             ids=self.ids,
             configuration=lambda: self.configuration,
             made=self.made,
+            current=self.current,
             clock=self.clock,
         )
-        self.mailbox = Mailbox(rows=self.rows, inbox=queues, outbox=queues)
+        self.mailbox = Mailbox(rows=self.rows, inbox=queues, outbox=queues, clock=self.clock)
         self.humans = self.another()
 
     def another(self, rows: TakeoverRows | None = None) -> Humans:
@@ -96,6 +100,9 @@ class World:
             configuration=lambda: self.configuration, reaches=lambda name: name != "hook", halt=self.halted.extend,
             paused=self.counts.append, clock=self.clock, retry_s=0.01,
         )  # fmt: skip
+
+    def current(self, address: Address) -> Address:
+        return msgspec.structs.replace(address, room=self.moved.get(address.room, address.room))
 
     def made(self, name: str) -> Adapter | None:
         return self.adapters.get(name)
@@ -125,9 +132,10 @@ class World:
             found.append(due[0].text)
         return found
 
-    async def acts(self) -> list[str]:
+    async def acts(self, routed: Route | None = None) -> list[str]:
         """What goes to the person through the lane, oldest first."""
-        lane = str((await self.names.find(self.route().memory_scope(), agent_change="fresh")).root)
+        scope = (routed or self.route()).memory_scope()
+        lane = str((await self.names.find(scope, agent_change="fresh")).root)
         return [
             f"{r.human.act} {r.event.text}".strip()
             for e in await self.queues.waiting(lane)
@@ -136,14 +144,20 @@ class World:
 
     async def first_post(self) -> str:
         """The platform's id of the first post about the live take-over."""
-        posts = await self.rows.posts((await self.rows.live())[0].id)
-        return min(await self.queues.posted([post.turn_id for post in posts]))[1]
+        turns = await self.posted((await self.rows.live())[0].id)
+        return min(await self.queues.posted(turns))[1]
 
-    async def desk_says(self, text: str, *, by: str = "op", thread: str | None = None) -> None:
+    async def posted(self, takeover_id: int) -> list[int]:
+        """The turns of what was posted about it, oldest first."""
+        sql = "SELECT turn_id FROM takeover_posts WHERE takeover_id = :id ORDER BY turn_id"
+        async with self.database.reading() as db:
+            return [int(row[0]) for row in await db.rows(sql, id=takeover_id)]
+
+    async def desk_says(self, text: str, *, by: str = "op", thread: str | None = None, room: str = "staff") -> None:
         post = thread or await self.first_post()
         event = self.route(text).event
         message = msgspec.structs.replace(
-            event, room="staff", chat_type="group", thread=post, sender=Sender(user=by, tenant="t", account=by, name=by)
+            event, room=room, chat_type="group", thread=post, sender=Sender(user=by, tenant="t", account=by, name=by)
         )
         assert isinstance(message, MessageEvent)
         if not await self.humans.at_desk(message):

@@ -10,12 +10,13 @@ import pytest
 
 from adapters.base import MessageEvent, Sender
 from gateway.admin.operations import Disagrees, Invalid, Missing
-from gateway.admin.takeovers import Place, TakeoverRows
-from gateway.desk import YOUNG_MS
+from gateway.admin.takeovers import Place, Post, TakeoverRows
+from gateway.desk import NO_POST, YOUNG_MS, Desk
 from gateway.errors import StoreBusy
 from gateway.human_notices import told
 from gateway.humans import MOST_CHARS, SUMMARY_CHARS
 from gateway.inbox.base import Outcome
+from gateway.mailbox import ON_ITS_WAY_MS
 from gateway.taking_over import Wish, deadline_ms, settings_of
 from tests.unit.human_world import ANN, BOB, Said, World, world
 
@@ -47,6 +48,68 @@ class TestOperators:
 
         assert turns[0] == turns[2] != turns[1]
         assert ["begun", "said a", "said b"] == await world.acts()
+
+    async def test_an_id_is_of_the_same_words_only(self, world: World) -> None:
+        """Other words under the id of what was sent would be lost without a word."""
+        mine = await world.humans.begin(await world.turn(), ANN, over=False)
+        await world.humans.say(mine, ANN, "a", key="1")
+        with pytest.raises(Disagrees, match="an id of their own"):
+            await world.humans.say(mine, ANN, "b", key="1")
+
+        assert ["begun", "said a"] == await world.acts()
+
+    async def test_what_a_human_did_leads_to_the_conversation_too(self, world: World) -> None:
+        """By the turn of a colleague's words it is taken over as by the person's: it goes on where the person spoke, under their
+        name."""
+        first = await world.humans.begin(await world.turn(), ANN, over=False)
+        words = await world.humans.say(first, ANN, "hello", key="1")
+        await world.humans.hand_back(first, ANN, None)
+        event, said = await world.humans.event(words)
+
+        again = await world.humans.begin(words, BOB, over=False)
+
+        assert (first.turn_id, first.last, first.place) == (again.turn_id, again.last, again.place)
+        assert "Ann 安" == said.event.sender.name
+        assert ("zoe", "chat") == (event.speaker, event.channel)
+
+    async def test_what_a_colleague_asks_for_is_told_to_the_person(self, world: World) -> None:
+        """Else the bot would fall silent, or tell that nobody came, without a word before."""
+        asked = await world.humans.ask_for(await world.turn(), "please look")
+        await world.humans.hand_back(asked, BOB, None)
+
+        assert ["asked", "ended"] == await world.acts()
+
+    async def test_where_the_staffs_room_is_away_the_act_is_done(self, world: World) -> None:
+        """It is told later; words that went out must not look as if they had not, or they would be sent again."""
+
+        class Away(TakeoverRows):
+            away = True
+
+            async def posted(self, post: Post) -> None:
+                if self.away:
+                    raise StoreBusy("away", retry_after_s=1)
+                await super().posted(post)
+
+        rows = Away(world.database)
+        world.desk = Desk(
+            rows=rows, outbox=world.queues, ids=world.ids, configuration=lambda: world.configuration, made=world.made,
+            current=world.current, clock=world.clock,
+        )  # fmt: skip
+        humans = world.another(rows)
+        of, fresh = await humans.ask(world.route(), Wish(by="person"), turn_id=await world.turn(), person_id=None)
+        taken = await humans.take(of, ANN, over=False)
+        with pytest.raises(StoreBusy):  # nothing is said ahead of what is still to be told
+            await humans.say(taken, ANN, "hi", key="1")
+        rows.away = False
+        await humans.say(taken, ANN, "hi", key="1")
+        rows.away = True
+        await humans.say(taken, ANN, "again", key="2")
+        rows.away = False
+        await humans.look()
+
+        assert fresh
+        assert ["begun", "said hi", "said again"] == await world.acts()
+        assert 3 == len(await world.posts())
 
     async def test_what_can_not_be_is_refused(self, world: World) -> None:
         """With what would be: no words or too many, what nobody has, what has ended, what is not there."""
@@ -134,9 +197,9 @@ class TestFollowing:
         assert still is not None
         assert gone is not None
         assert ("not_taken", "active", "timed_out") == (over.how, still.state, gone.how)
-        assert ["ended"] == await world.acts()
+        assert ["asked", "ended"] == await world.acts()
         assert {("chat", "waiting"): 1, ("chat", "taken"): 1} == world.counts[0]
-        assert [] == await world.rows.owing()
+        assert [] == await world.rows.news()
 
     async def test_what_a_crash_cut_off_is_told_by_the_next(self, world: World) -> None:
         """The row was changed, and then nothing."""
@@ -148,8 +211,58 @@ class TestFollowing:
         for _ in range(2):
             await world.another().look()
 
-        assert ["begun"] == await world.acts()
+        assert ["asked", "begun"] == await world.acts()
         assert ["Ann 已接手 **Zoe (chat)**。"] == await world.posts()
+
+    async def test_a_quick_end_hides_no_beginning(self, world: World) -> None:
+        """Two have had it and one has handed it back before anybody could be told, and the gateway died: all of it is told, once,
+        in order, whoever looks, and however many at once."""
+        asked = await world.humans.ask_for(await world.turn(), None)
+        taken = await world.rows.take(asked, operator="user:1", name="Ann", now_ms=world.clock())
+        assert taken is not None
+        over = await world.rows.take(taken, operator="user:2", name="鲍勃", now_ms=world.clock())
+        assert over is not None
+        assert await world.rows.end(over, "handed_back", summary="done 完", now_ms=world.clock())
+
+        await asyncio.gather(*(world.another().look() for _ in range(3)))
+        await world.another().look()
+
+        assert ["asked", "begun", "begun", "ended"] == await world.acts()
+        posts = await world.posts()
+        wanted = [
+            "Ann 已接手 **Zoe (chat)**。",
+            "鲍勃 已接手 **Zoe (chat)**。",
+            "鲍勃 已将 **Zoe (chat)** 交还给机器人。",
+        ]
+        assert wanted == posts[1:]
+        assert "请求人工" in posts[0]
+
+    async def test_nothing_is_said_ahead_of_what_came_before(self, world: World) -> None:
+        """The instance that took it has told nobody yet; the words and the end come in by another one."""
+        asked = await world.humans.ask_for(await world.turn(), None)
+        taken = await world.rows.take(asked, operator=ANN.id, name=ANN.name, now_ms=world.clock())
+        assert taken is not None
+        other = world.another()
+
+        await other.say(taken, ANN, "您好", key="1")
+        await other.hand_back(taken, ANN, None)
+
+        assert ["asked", "begun", "said 您好", "ended"] == await world.acts()
+
+    async def test_what_groups_say_to_a_human_is_known_before_anything_comes_in(self, world: World) -> None:
+        """A gateway that starts anew has to learn it first: without a mention it would heed none of that. A conversation that
+        only waits is the human's where the bot is silent meanwhile."""
+        mine = world.route(chat_type="group")
+        await world.humans.begin(await world.turn(mine), ANN, over=False)
+        for room in ("r2", "quiet"):
+            await world.humans.ask_for(await world.turn(world.route(chat_type="group", room=room)), None)
+        fresh = world.another()
+        assert not fresh.covers(mine.event)  # type: ignore[arg-type]
+
+        await fresh.learn()
+
+        heard = [fresh.covers(world.route(chat_type="group", room=room).event) for room in ("r1", "r2", "quiet", "r9")]  # type: ignore[arg-type]
+        assert [True, False, True, False] == heard
 
     async def test_while_the_database_is_away_the_last_look_counts(self, world: World) -> None:
         """People are answered, and who has a human keeps them."""
@@ -186,7 +299,7 @@ class TestDesk:
     async def test_the_first_who_answers_has_it_and_is_heard_outside(self, world: World) -> None:
         """Others are not, and are told so once; they can take it. What is said behind the end goes nowhere."""
         await world.humans.ask(
-            world.route(), Wish(by="person", note="late"), turn_id=await world.turn(), person_id=None, said="hi"
+            world.route(), Wish(by="person", note="late"), turn_id=await world.turn(), person_id=None
         )
         (post,) = await world.posts()
         await world.desk_says("Hello")
@@ -200,7 +313,7 @@ class TestDesk:
         await world.desk_says("too late", by="op", thread=root)
         posts = await world.posts()
 
-        assert "**Zoe (chat)** 请求人工（发送了 /human）。\n\n> late\n\n> hi" in post
+        assert "**Zoe (chat)** 请求人工（发送了 /human）。\n\n> late\n\n" in post
         assert ["begun", "said Hello", "begun", "begun", "said bye", "ended"] == await world.acts()
         assert 1 == posts.count(told("desk_other_has_it", "zh", name="op"))
         assert posts[-1] == told("desk_over", "zh")
@@ -217,6 +330,32 @@ class TestDesk:
 
         assert told("desk_not_passed_on", "zh", chars=len(long), most=SUMMARY_CHARS) in posts
         assert ["begun", "said Hello", "ended"] == await world.acts()
+
+    async def test_in_a_group_each_is_told_by_name(self, world: World) -> None:
+        """By that of who wrote it, not of who wrote before; an agent's request comes with what was said to it."""
+        group = world.route("my refund 退款", chat_type="group")
+        of, _ = await world.humans.ask(
+            group, Wish(by="agent", note="angry"), turn_id=await world.turn(group), person_id=None
+        )
+        bob = world.route(chat_type="group", sender=Sender(user="bob", tenant="t", account="bob", name="Bob"))
+        event = await world.queues.event(await world.turn(bob))
+        assert event is not None
+        await world.humans.heard(of, bob, event, "mine too", person_id=None)
+        posts = await world.posts()
+
+        assert "> angry\n\n> my refund 退款" in posts[0]
+        assert "**Bob (chat, r1)**：mine too" == posts[1]
+
+    async def test_a_room_that_got_another_id_stays_the_staffs(self, world: World) -> None:
+        """The settings name the former one: what is posted goes to the new one, and what is answered there is heard."""
+        world.moved["staff"] = "staff2"
+        await world.humans.ask(world.route(), Wish(by="person"), turn_id=await world.turn(), person_id=None)
+        (due,) = await world.queues.due(now_ms=world.clock() + 1, limit=1)
+        await world.queues.sent(due, message_id="p1", now_ms=world.clock())
+        await world.desk_says("Hello", thread="p1", room="staff2")
+
+        assert "staff2" == msgspec.msgpack.decode(due.address)["room"]
+        assert ["begun", "said Hello"] == await world.acts()
 
     async def test_others_are_not_staff(self, world: World) -> None:
         """Who is not on the room's list, a program, what answers nothing, and other rooms: messages like any other."""
@@ -257,7 +396,10 @@ class TestDesk:
     async def test_the_room_is_told_no_more_than_it_may(self, world: World) -> None:
         """Neither what was said nor, by the stricter setting, who said it."""
         of, _ = await world.humans.ask(
-            world.route(), Wish(by="agent", note="secret"), turn_id=await world.turn(), person_id=None, said="secret"
+            world.route(),
+            Wish(by="agent", note="secret"),
+            turn_id=await world.turn(world.route("secret")),
+            person_id=None,
         )
         event = await world.queues.event(await world.turn())
         assert event is not None
@@ -283,7 +425,7 @@ class TestDesk:
         await world.desk.said(of, 8, "hello")
 
         assert (None, True) == (address["thread"], address["reply_to"].startswith("p0"))
-        assert 2 == len(await world.rows.posts(of.id))
+        assert 2 == len(await world.posted(of.id))
 
 
 class TestMailbox:
@@ -326,3 +468,25 @@ class TestMailbox:
         assert str(lost) == await last()
         await world.humans.say(mine, ANN, "still here", key="2")
         assert str(lost) == await last()
+
+    async def test_what_is_just_coming_is_waited_for(self, world: World) -> None:
+        """It is noted for the page before it stands in its lane: whoever fetches in that moment must not pass it by. What a crash
+        has cut off there is passed by after a while."""
+        zoe = Sender(user="zoe", tenant="t", account="zoe")
+        mine = await world.humans.begin(await world.turn(world.route(channel="page")), ANN, over=False)
+        for claim in await world.queues.claim(5):
+            ids = [event.id for event in await world.queues.waiting(claim.lane)]
+            await world.queues.start(ids, turn_id=ids[0], lane=claim.lane, fence=claim.fence)
+            await world.queues.finish(ids, Outcome(state="dead"), lane=claim.lane, fence=claim.fence)
+        coming = world.ids.next()
+        await world.rows.posted(
+            Post(turn_id=coming, takeover_id=mine.id, channel="page", room="r1", message_id=NO_POST)
+        )
+
+        async def last() -> str:
+            told_ = await world.mailbox.said_to("page", zoe, room="r1", chat_type="private", after=str(mine.id))
+            return told_.last
+
+        before = await last()
+        world.clock.now += ON_ITS_WAY_MS + 60_000
+        assert (True, str(coming)) == (int(before) < coming, await last())

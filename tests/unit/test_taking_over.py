@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import string
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -18,7 +19,6 @@ from gateway.human_notices import HUMAN_NOTICES, told
 from gateway.inbox.base import Event
 from gateway.routing import Route, encode, route
 from gateway.taking_over import (
-    Streaks,
     complains,
     deadline_ms,
     place_for,
@@ -26,8 +26,10 @@ from gateway.taking_over import (
     rule_of,
     settings_of,
     silent,
+    turns_of,
     wish_in,
 )
+from memory.base import Message
 from tests.contracts.test_takeover_rows import NOW, takeover
 
 SETTINGS = """
@@ -148,17 +150,23 @@ def test_who_answers_meanwhile() -> None:
     assert ("taken_over", "waiting_for_human") == (rule_of(active), rule_of(asked))
 
 
-def test_a_streak_ends_with_what_went_well() -> None:
-    """Each conversation has its own; the oldest are forgotten."""
-    streaks = Streaks(most=2)
-    here, there, last = (Place("page", room, "*") for room in ("1", "2", "3"))
+def test_turns_are_told_from_what_is_stored() -> None:
+    """The last one first, with all that its speaker said in it; no other conversation's, no reply, and none that was part of what
+    has ended."""
 
-    counts = [streaks.note(here, wrong=wrong) for wrong in (True, True, False, True)]
-    streaks.note(there, wrong=True)
-    streaks.note(last, wrong=True)
+    def row(turn_id: int, text: str, **changes: Any) -> Message:
+        of = Message(
+            id=turn_id, scope_id=1, session_id="s", turn_id=turn_id, event_id=1, role="user", text=text, user="zoe",
+            channel="page", conversation="r1", chat_type="private", agent="default",
+        )  # fmt: skip
+        return msgspec.structs.replace(of, **changes)
 
-    assert [1, 2, 0, 1] == counts
-    assert [1, 1] == [streaks.note(place, wrong=True) for place in (here, there)]
+    rows = [
+        row(1, "before"), row(2, "没用"), row(2, "at all"), row(2, "sorry", role="assistant"), row(3, "x", conversation="r2"),
+        row(4, "last"),
+    ]  # fmt: skip
+
+    assert [(4, "last"), (2, "没用\n\nat all")] == turns_of(rows, conversation="r1", after=1)
 
 
 def test_an_act_goes_where_somebody_last_spoke_without_their_words(configuration: Configuration) -> None:

@@ -89,7 +89,7 @@ class Begin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
-    """`message`: the sender's own id of it; the same one sends nothing twice."""
+    """`message`: the sender's own id of it; the same one sends nothing twice, and other words under it are refused."""
 
     takeover: Number
     text: Words

@@ -174,7 +174,7 @@ async def test_what_can_not_be_done_says_why(door: Door) -> None:
     door.model = None
     with pytest.raises(Disagrees, match="no model"):
         await door.ask(acts.DRAFT, takeover=asked.takeover)
-    await door.world.rows.erase(0, {("chat", "zoe")}, now_ms=1)
+    await door.world.rows.erase((), {("chat", "zoe")}, now_ms=1)
     with pytest.raises(Missing, match="erased"):
         await door.ask(acts.MESSAGES, takeover=asked.takeover)
     erased = await door.ask(acts.SHOW, takeover=asked.takeover)
