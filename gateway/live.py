@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
@@ -23,6 +23,10 @@ from gateway.channels import Channel, Times
 
 _LAYERED = {"rooms", *RoomSettings.model_fields}
 """What is looked up anew for every event: a change of it needs no other adapter (openclaw#70524)."""
+
+LATE_S = 1.5
+"""Seconds that a change of settings waits for channels which it adds: one whose platform gives no answer starts on its own, and
+the next change is not kept waiting for it."""
 
 READ_AT_START = ("server", "storage", "redis", "database", "queue", "embedder", "telemetry")
 """Sections whose change waits for the next start."""
@@ -62,6 +66,7 @@ class Live:
         times: Times,
         noted: Callable[[str, str], None] = lambda channel, outcome: None,
         placed: Callable[[Configuration], Configuration] = lambda configuration: configuration,
+        late_s: float = LATE_S,
     ) -> None:
         """`noted` hears (channel, outcome) of each start of a channel; `placed` gives settings as they count for the rooms'
         ids of the moment (`Rooms.applied`)."""
@@ -72,6 +77,7 @@ class Live:
         self._times = times
         self._noted = noted
         self.placed = placed
+        self._late_s = late_s
         self._channels: dict[str, Channel] = {}
         self._refused: dict[str, str] = {}
         self._applied = asyncio.Event()
@@ -140,8 +146,10 @@ class Live:
         """Bring agents and channels to `configuration`; from then on new events are routed by it.
 
         What is new is made first, and what takes another's place is started where it can be beside that; then all changes in
-        one moment, so that nobody meets one half of a change. The rest starts when the old ones have ended.
+        one moment, so that nobody meets one half of a change. The rest starts when the old ones have ended; the first time it is
+        waited for until each has been tried, later for a moment.
         """
+        first = not self._agents
         settings = configuration.settings
         agents = {name: self._made(name, wanted) for name, wanted in settings.agents.items()}
         channels = {name: self._channel(name, wanted) for name, wanted in settings.channels.items()}
@@ -149,7 +157,7 @@ class Live:
         late = {name: channel for name, channel in fresh.items() if self._late(name, channel)}
         early = {name: channel for name, channel in fresh.items() if name not in late}
         try:
-            await _started(early, intake=intake, tasks=tasks)
+            await _started(early, intake=intake, tasks=tasks, within_s=None)
         except BaseException:
             await _stopped(early.values())
             raise
@@ -169,7 +177,7 @@ class Live:
         for name, running in old_agents.items():
             if agents.get(name) is not running:
                 await self._retire(running)
-        await _started(late, intake=intake, tasks=tasks)
+        await _started(late, intake=intake, tasks=tasks, within_s=None if first else self._late_s)
 
     async def aclose(self) -> None:
         """End the channels and close the agents."""
@@ -204,12 +212,16 @@ class Live:
         return old is None or any(one.adapter.capabilities.exclusive for one in (channel, old))
 
 
-async def _started(channels: Mapping[str, Channel], *, intake: Intake, tasks: asyncio.TaskGroup) -> None:
-    """Let the channels begin, side by side; return when each has been tried."""
+async def _started(
+    channels: Mapping[str, Channel], *, intake: Intake, tasks: asyncio.TaskGroup, within_s: float | None
+) -> None:
+    """Let the channels begin, side by side; return when each has been tried, or that time (None: any) is over."""
     for name, channel in channels.items():
         tasks.create_task(channel.run(intake), name=f"channel {name}")
-    for channel in channels.values():
-        await channel.tried()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(within_s):
+            for channel in channels.values():
+                await channel.tried()
 
 
 async def _stopped(channels: Iterable[Channel]) -> None:

@@ -91,6 +91,7 @@ class House:
             make_adapter=self._channel,
             times=times,
             placed=lambda configuration: configuration.moved(self.moved),
+            late_s=0.5,
         )
 
     def settings(self, hook: str = "", *, model: str = "m", others: str = "", agents: str = "") -> Configuration:
@@ -178,6 +179,24 @@ async def test_a_new_channel_that_cannot_start_is_named(house: tuple[House, Any]
     assert {"hook": None, "other": "ConnectionError: the platform says no"} == home.live.channels()
     assert home.live.adapter("other") is None
     assert home.live.adapter("hook") is not None
+
+
+async def test_no_change_waits_for_a_platform_that_gives_no_answer(house: tuple[House, Any]) -> None:
+    """A channel that is added starts on its own; what is changed meanwhile is in force at once, and the channel runs when its
+    platform is back."""
+    home, apply = house
+    secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+    more = f"  other: {{kind: webhook, secrets: [{secret}]}}\n"
+    home.gate.clear()
+    await apply(home.settings(others=more))
+    before = home.live.channels()
+    await apply(home.settings(others=more, model="new"))
+    home.gate.set()
+    await home.live.tried("other")
+
+    assert {"hook": None, "other": "starting"} == before
+    assert "new" == home.live.agents()["default"].model
+    assert {"hook": None, "other": None} == home.live.channels()
 
 
 async def test_a_removed_channel_and_agent(house: tuple[House, Any]) -> None:

@@ -40,6 +40,9 @@ WORDS: Catalogue = {
     "secrets.stored": {"en": "The secret is stored.", "zh": "密钥已存入。"},
     "secrets.remove": {"en": "Take out", "zh": "移除"},
     "secrets.remove.ask": {"en": "Take the secret {name} out?", "zh": "移除密钥 {name}？"},
-    "secrets.remove.told": {"en": "It can't be brought back.", "zh": "移除后无法恢复。"},
+    "secrets.remove.told": {
+        "en": "It can't be brought back; to go back to a revision that refers to it, it has to be stored again first.",
+        "zh": "移除后无法恢复；如需回退到引用它的修订，须先重新存入。",
+    },
     "secrets.removed": {"en": "The secret is taken out.", "zh": "密钥已移除。"},
 }
