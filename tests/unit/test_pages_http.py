@@ -147,6 +147,17 @@ async def test_who_has_not_signed_in_is_sent_there_and_back() -> None:
             assert (401, "/admin/sign-in") == (response.status, response.headers["HX-Redirect"])
 
 
+async def test_whose_session_ended_on_a_page_comes_back_to_it() -> None:
+    """A form or a piece of a page leads back to the page it stood on, if that is one of ours."""
+    async with reader(doorkeeper=FakeDoorkeeper(actor=None)) as session:
+        for came, back in (("/admin/turns?day=1", "?next=/admin/turns%3Fday%3D1"), ("/elsewhere", ""), ("/admin", "")):
+            headers = {"Referer": f"http://127.0.0.1:1{came}"}
+            async with session.post("/admin/try", data=form(), headers=headers, allow_redirects=False) as response:
+                assert f"/admin/sign-in{back}" == response.headers["Location"]
+            async with session.get("/admin/try", headers=headers | {"HX-Request": "true"}) as response:
+                assert f"/admin/sign-in{back}" == response.headers["HX-Redirect"]
+
+
 async def test_without_an_owner_the_console_tells_how_to_make_one_and_nothing_else() -> None:
     told: list[str] = []
     async with reader(told.append, doorkeeper=FakeDoorkeeper(owner=False)) as session:

@@ -39,6 +39,7 @@ WORDS: Catalogue = {
     "shell.span.min": {"en": "{count} min", "zh": "{count} 分钟"},
     "shell.span.s": {"en": "{count} s", "zh": "{count} 秒"},
     "shell.to_start": {"en": "To the overview", "zh": "返回概览"},
+    "shell.reload": {"en": "Load the page again to see what is new", "zh": "重新加载页面以查看最新内容"},
     "shell.back": {"en": "Back", "zh": "返回"},
     "shell.problem.refused": {"en": "You may not do this", "zh": "您没有权限"},
     "shell.problem.refused.told": {

@@ -171,11 +171,11 @@ class Console:
 
 
 def _to_sign_in(request: web.Request) -> web.Response:
-    """Send a reader to the sign-in page, and back afterwards if it was a page that they asked for."""
-    if "HX-Request" in request.headers:
-        return web.Response(status=401, headers={"HX-Redirect": SIGN_IN})
-    back = f"?next={quote(request.path_qs, safe='/')}" if request.method in _SAFE and request.path != "/admin" else ""
-    return web.Response(status=303, headers={"Location": SIGN_IN + back})
+    """Send a reader to the sign-in page, and back afterwards: to the page they asked for, else to the one they were on."""
+    piece = "HX-Request" in request.headers
+    page = request.path_qs if request.method in _SAFE and not piece else _came_from(request)
+    to = SIGN_IN + (f"?next={quote(page, safe='/')}" if page not in ("", "/admin") else "")
+    return web.Response(status=401 if piece else 303, headers={"HX-Redirect" if piece else "Location": to})
 
 
 async def _lost(visit: Visit) -> web.StreamResponse:
