@@ -300,7 +300,7 @@ def make_agent(name: str, settings: AgentSettings, *, metrics: Metrics) -> MadeA
     kind = agent_kind(settings)
     if kind == "demo":
         return MadeAgent(agent=DemoAgent(), settings=settings, kind=kind, model="")
-    agent = OpenAIAgent(settings, on_rate_limit=lambda seconds: metrics.rate_limited(seconds, who=name))
+    agent = OpenAIAgent(settings, on_rate_limit=lambda seconds: metrics.rate_limited(seconds, of="agent", who=name))
     return MadeAgent(agent=agent, settings=settings, kind=kind, model=settings.model)
 
 
@@ -579,7 +579,7 @@ async def run(
             clock_ms=clock_ms,
             moved=move_room,
             counted=lambda channel, outcome: metrics.send_ended(channel=channel, outcome=outcome),
-            limited=lambda channel, seconds: metrics.rate_limited(seconds, who=channel),
+            limited=lambda channel, seconds: metrics.rate_limited(seconds, of="channel", who=channel),
             traces=traces,
         )
         health = Health(

@@ -106,7 +106,10 @@ class Metrics:
 
     def _of_platforms(self) -> None:
         self._limited = self._summary(
-            "clew_rate_limit_wait_seconds", "Waits that a service or platform asked for.", "who"
+            "clew_rate_limit_wait_seconds",
+            "Waits that a service or platform asked for: of an agent or of a channel.",
+            "of",
+            "who",
         )
         self._shows = self._counter(
             "clew_shows",
@@ -246,9 +249,9 @@ class Metrics:
         """Count what the retention job deleted (inbox, outbox, ledger, dedupe)."""
         self._deleted.labels(kind).inc(rows)
 
-    def rate_limited(self, seconds: float, *, who: str) -> None:
-        """Time a wait that was asked for; `who` is an agent's or a channel's name."""
-        self._limited.labels(who).observe(seconds)
+    def rate_limited(self, seconds: float, *, of: Literal["agent", "channel"], who: str) -> None:
+        """Time a wait that was asked for; `who` is the agent's or the channel's name: one may be called as the other."""
+        self._limited.labels(of, who).observe(seconds)
 
     def send_ended(self, *, channel: str, outcome: str) -> None:
         """Count how a send went: sent, unknown, dead; retried and throttled ones come again."""

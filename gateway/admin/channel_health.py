@@ -94,8 +94,8 @@ class HealthActs:
             ended=sum(count for state, count in states.items() if state in _ENDED),
             failed=sum(count for state, count in states.items() if state in _FAILED),
             unknown_sends=round(self._metrics.value("clew_sends_total", channel=name, outcome="unknown")),
-            limited=round(self._metrics.value("clew_rate_limit_wait_seconds_count", who=name)),
-            limited_s=self._metrics.value("clew_rate_limit_wait_seconds_sum", who=name),
+            limited=round(self._metrics.value("clew_rate_limit_wait_seconds_count", of="channel", who=name)),
+            limited_s=self._metrics.value("clew_rate_limit_wait_seconds_sum", of="channel", who=name),
             left_behind=round(self._metrics.value("clew_updates_left_behind_total", channel=name)),
             failed_starts=round(self._metrics.value("clew_channel_starts_total", channel=name, outcome="failed")),
         )

@@ -49,7 +49,8 @@ def test_counts(metrics: Metrics) -> None:
     metrics.memory_tokens(agent="a", prompt=20, completion=3)
     metrics.memory_part_failed("summary")
     metrics.deleted("ledger", 12)
-    metrics.rate_limited(0.5, who="a")
+    metrics.rate_limited(0.5, of="channel", who="a")
+    metrics.rate_limited(7, of="agent", who="a")
     metrics.send_ended(channel="acme", outcome="unknown")
     metrics.update_left_behind(channel="acme")
     metrics.request_refused(channel="acme", code="unauthorised")
@@ -64,8 +65,8 @@ def test_counts(metrics: Metrics) -> None:
     assert 1 == seen["clew_requests_refused_total", "acme", "unauthorised"]
     assert 12 == seen["clew_retention_deleted_total", "ledger"]
     assert (1, 0.5) == (
-        seen["clew_rate_limit_wait_seconds_count", "a"],
-        seen["clew_rate_limit_wait_seconds_sum", "a"],
+        seen["clew_rate_limit_wait_seconds_count", "channel", "a"],
+        seen["clew_rate_limit_wait_seconds_sum", "channel", "a"],
     )
     assert 1 == seen["clew_sends_total", "acme", "unknown"]
 
