@@ -275,3 +275,35 @@ async def test_a_platform_that_is_asked_says_what_is_wrong(seen: Seen) -> None:
     assert "ok" == told["slack-http"]["probed"]
     assert told["telegram-polling"]["probed"] not in ("", "ok")
     assert told["telegram-polling"]["last_delivery_ms"] is not None
+
+
+async def test_a_channels_health_is_told_after_a_restart(seen: Seen) -> None:
+    """Of each kind: that it is connected, its last signs of life and its errors, as the queues keep them; waits that its platform
+    asked for are counted from the start on, and said to be."""
+    rooms = {name: side.private("Ria") for name, side in seen.world.sides.items()}
+    async with asyncio.timeout(60):
+        for name, side in seen.world.sides.items():
+            number = 0
+            while not (await _health(seen))[name][
+                "limited"
+            ]:  # a sign that the answer is made may be told to wait in its stead
+                number += 1
+                side.limits(1)
+                await asks(rooms[name], f"wait a little 等等 {number}")
+        before = await _health(seen)
+        while any(one["last_delivery_ms"] < one["last_event_ms"] for one in before.values()):
+            before = await _health(seen)
+    await seen.world.gateway.stop()
+    await seen.world.again()
+    after = await _health(seen)
+
+    for name, was in before.items():
+        assert (True, None) == (after[name]["up"], after[name]["problem"])
+        kept = ("kind", "last_event_ms", "last_delivery_ms", "ended", "failed")
+        assert {field: was[field] for field in kept} == {field: after[name][field] for field in kept}
+        assert was["limited_s"] >= 0.5
+        assert (0, 0.0, 0, 0.0) == tuple(after[name][field] for field in ("limited", "limited_s", "waiting", "lag_s"))
+
+
+async def _health(seen: Seen) -> dict[str, Any]:
+    return {one["channel"]: one for one in (await seen.eyes.get("/channel-health"))["channels"]}
