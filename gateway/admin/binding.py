@@ -88,7 +88,7 @@ def request_of(
         raise _invalid(str(exc), told) from exc
     for name, value in msgspec.structs.asdict(request).items():
         if (problem := _unfit(value)) is not None:
-            raise _at(name, repr(value)[:60], *problem)
+            raise _at(name, _shown(name, value), *problem)
     return request
 
 
@@ -132,8 +132,17 @@ def _invalid(message: str, values: Mapping[str, Any]) -> Invalid:
     missing = re.search(r"missing required field `(\w+)`", message)
     if missing:
         path = f"{path}.{missing[1]}" if path else missing[1]
-    value = values.get(path)
-    return _at(path or "(request)", "" if value is None else repr(value)[:60], problem, "see /api/v1/openapi.json")
+    return _at(path or "(request)", _shown(path, values.get(path)), problem, "see /api/v1/openapi.json")
+
+
+def _shown(name: str, value: object) -> str:
+    """Return a value as it may stand in an error: no secret, and nothing that may have one in it."""
+    fit = isinstance(value, str | int | float) and name not in _SECRET
+    return repr(value)[:60] if fit else ""
+
+
+_SECRET = frozenset({"value", "password", "current"})
+"""Fields whose values nobody is to read, in whatever request."""
 
 
 def _at(path: str, value: str, problem: str, remedy: str) -> Invalid:

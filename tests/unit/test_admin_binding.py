@@ -7,6 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from gateway.admin.acts import access, channels, settings
+from gateway.admin.acts import vault as secrets
 from gateway.admin.binding import request_of
 from gateway.admin.operations import Invalid, Operation
 
@@ -57,3 +59,24 @@ def test_all_else_passes() -> None:
     }
 
     assert msgspec.convert(asked, Asked) == request_of(ACT, asked, path={}, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("operation", "values"),
+    [
+        (secrets.PUT, {"name": "a", "value": "geheim" + "x" * 70_000}),
+        (secrets.PUT, {"name": "a", "value": "geheim\0"}),
+        (secrets.PUT, {"name": "a", "value": ["geheim"]}),
+        (access.USERS_ADD, {"name": "a", "grants": [], "password": "geheim\0"}),
+        (channels.ADD, {"channel": "a", "kind": "webhook", "settings": {"secrets": ["geheim\0"]}}),
+        (settings.CHANGE, {"changes": [{"path": "channels.a.secrets", "value": ["geheim\0"]}]}),
+    ],
+    ids=["too long", "nul", "a list", "a password", "a channel's", "a setting's"],
+)
+def test_no_secret_stands_in_an_error(operation: Operation, values: dict[str, Any]) -> None:
+    """Whoever sends one to be stored may do so from where others look on."""
+    with pytest.raises(Invalid) as caught:
+        request_of(operation, values, path={}, strict=True)
+
+    assert [""] == [problem.value for problem in caught.value.problems]
+    assert "geheim" not in f"{caught.value}{caught.value.problems}"
