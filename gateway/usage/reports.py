@@ -119,11 +119,13 @@ class UsageReports:
             after = {f"last_{name}": value for name, value in zip(DIMENSIONS, rows[-1], strict=False)}
 
     async def of_turn(self, turn_id: int) -> list[Noted]:
-        """Return what a turn was counted as, oldest first."""
+        """Return what a turn was counted as, oldest first; nothing for 0, which stands for no turn."""
+        if turn_id == 0:
+            return []
         columns = Noted.__struct_fields__
-        sql = f"SELECT {', '.join(columns)} FROM usage_entries WHERE turn_id = :turn ORDER BY at_ms, id"
+        sql = f"SELECT {', '.join(columns)} FROM usage_entries WHERE turn_id = :turn ORDER BY at_ms, id LIMIT :most"
         async with self._database.reading() as db:
-            rows = await db.rows(sql, turn=turn_id)
+            rows = await db.rows(sql, turn=turn_id, most=PAGE)
         return [msgspec.convert(dict(zip(columns, row, strict=True)), Noted, strict=False) for row in rows]
 
     async def above(

@@ -256,8 +256,12 @@ async def test_a_turn_tells_what_it_cost(spent: House) -> None:
         (one.purpose, one.money) for one in told.lines
     ]
     assert "0.000750" == told.money
-    with pytest.raises(Missing):
-        await spent.ask(acts.TURN, turn="404")
+    await spent.rows.write(
+        [at(called(8, 5), turn_id=0, channel="", room="")], UTC
+    )  # of no turn: a vector of a profile item
+    for none in ("404", "00"):
+        with pytest.raises(Missing):
+            await spent.ask(acts.TURN, turn=none)
 
 
 async def test_who_is_near_a_quota(house: House) -> None:
