@@ -129,7 +129,13 @@ def _in_place(configuration: Configuration | None, path: str, event: Event, rout
 
 
 def _at(configuration: Configuration | None, path: tuple[str, ...]) -> str | None:
-    return None if configuration is None else _json(configuration.settings.model_dump(mode="json"), path)
+    if configuration is None:
+        return None
+    # One section and no more: all rooms together are megabytes.
+    section, rest = getattr(configuration.settings, path[0]), path[1:]
+    if path[0] == "agents":
+        section, rest = section.get(path[1]), path[2:]
+    return None if section is None else _json(section.model_dump(mode="json"), rest)
 
 
 def _json(values: Any, path: list[str] | tuple[str, ...]) -> str | None:

@@ -1,11 +1,12 @@
 """What an admin can ask: what a turn's prompt held and why, and what it would hold under other settings.
 
-The command line and the chat page use it now; the console and REST later. Rights are the doors' business.
+The command line, the chat page and the acts that look at turns use it. Rights are their business.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -32,6 +33,9 @@ from memory.service import Memory
 
 Section = TypeVar("Section", bound=BaseModel)
 
+REMEMBERED = 4
+"""Revisions whose settings are kept as they were read, those that were read last."""
+
 
 class Admin:
     """Answers questions about stored turns."""
@@ -39,6 +43,7 @@ class Admin:
     def __init__(self, *, memory: Memory, store: FullStore) -> None:
         self._memory = memory
         self._store = store
+        self._read = OrderedDict[str, Configuration]()
 
     async def explain(self, turn_id: int) -> Explanation | None:
         """Return what the model saw in a turn; None: no ledger is kept of it."""
@@ -71,16 +76,29 @@ class Admin:
 
     async def _settings_of(self, ledger: Ledger) -> tuple[AgentSettings, RoomSettings] | None:
         """Return agent and place settings as they were; None where that revision is gone or can't be read any more."""
-        document = await self._store.revision(ledger.revision)
-        if document is None:
-            return None
-        try:
-            configuration: Configuration = from_document(document)
-        except InvalidSettings:
+        configuration = await self.configuration_of(ledger.revision)
+        if configuration is None or ledger.agent not in configuration.settings.agents:
             return None
         rooms = [moved for moved in await self._store.moved_rooms() if moved.moved_ms <= ledger.now_ms]
         configuration = configuration.moved((moved.channel, moved.room, moved.now_room) for moved in rooms)
         return configuration.settings.agents[ledger.agent], place_of_ledger(ledger, configuration)
+
+    async def configuration_of(self, revision: str) -> Configuration | None:
+        """Return the settings of a revision, without their secrets; None where they are gone or can't be read any more."""
+        if (known := self._read.get(revision)) is not None:
+            return known
+        document = await self._store.revision(revision)
+        if document is None:
+            return None
+        try:
+            # In a thread, and remembered: of a thousand rooms it takes most of a second, in which nobody would be heard.
+            found = await asyncio.to_thread(from_document, document)
+        except InvalidSettings:
+            return None
+        self._read[revision] = found
+        while len(self._read) > REMEMBERED:
+            self._read.popitem(last=False)
+        return found
 
 
 def _settings_in(configuration: Configuration, ledger: Ledger) -> tuple[AgentSettings, RoomSettings]:

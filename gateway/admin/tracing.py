@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from config.loader import Configuration, from_document
-from config.problems import InvalidSettings
+from config.loader import Configuration
 from gateway.admin.acts.turns import (
     TRACE,
     WHY,
@@ -114,7 +113,7 @@ class TraceActs:
         found = decided(event, route, untold=untold, doubtful=await self._doubtful(event))
         setting = None
         if found.setting is not None and route is not None:
-            then, now = await self._settings_of(route.revision), self._configuration()
+            then, now = await self._admin.configuration_of(route.revision), self._configuration()
             setting = setting_told(found.setting, event, route, then=then, now=now)
         return WhyTold(
             turn=str(event.id),
@@ -205,12 +204,3 @@ class TraceActs:
             )
             for purpose, agent, model, prompt, completion, estimated, money in rows
         )
-
-    async def _settings_of(self, revision: str) -> Configuration | None:
-        document = await self._store.revision(revision)
-        if document is None:
-            return None
-        try:
-            return from_document(document)
-        except InvalidSettings:
-            return None
