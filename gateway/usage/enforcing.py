@@ -101,8 +101,10 @@ class Quotas:
         limited = self._limited(settings, agent)
         if not limited or free(event) or self._taken_over(event):
             return Admitted(verdict)
-        kind = self._configuration().settings.channels[event.channel].kind
-        person = await self._people.person(event.sender, kind=kind)
+        channel = self._configuration().settings.channels.get(event.channel)
+        if channel is None:
+            return Admitted(verdict)  # removed while this came in: its turn ends in sight, and asks nobody
+        person = await self._people.person(event.sender, kind=channel.kind)
         cause = cause_of_event(event, person)
         limits = self._limits(cause, settings, agent)
         subjects = tuple(dict.fromkeys(limit.subject for limit in limits))

@@ -161,6 +161,15 @@ async def test_what_asks_no_agent_counts_nothing(world: World, verdict: Verdict)
     assert Admitted(ANSWER) == await world.admit(world.said(channel="free"))
 
 
+async def test_a_channel_that_was_removed_meanwhile_has_no_quota(world: World) -> None:
+    """Its message is let in all the same: its turn says that the channel is gone, and nothing is lost."""
+    room = world.configuration.effective("shop", "r", None)
+
+    admitted = await world.usage.quotas.admit(world.said(channel="gone"), room, agent="helper", verdict=ANSWER)
+
+    assert Admitted(ANSWER) == admitted
+
+
 async def test_an_account_that_hides_people_has_no_persons_quota(world: World) -> None:
     """It may be many, or one of many; its room's quota holds. A program that is over it is not told."""
     rules = [await world.say(user="anonymous", trusted=False, room="r", chat_type="group") for _ in range(6)]
