@@ -20,6 +20,7 @@ NOTHING_PERSONAL = {
     "admin_grants": "their rights",
     "admin_sessions": "where they are signed in",
     "admin_tokens": "their tokens",
+    "admin_tries": "counters of their wrong passwords, under digests",
     "admin_access": "a counter",
     "settings_revisions": "settings, which are the operator's",
     "vault": "the operator's secrets, sealed",
