@@ -65,6 +65,9 @@ class Overheard(msgspec.Struct, frozen=True, kw_only=True):
 DUE_MS = 30 * 86_400_000
 """By when a person's request is to be met: within one month (GDPR Art. 12(3)); 30 days are never longer."""
 
+SEEN_TALKS = 1_000
+"""Conversations that `Persons.seen` looks at, messages and what was overheard each."""
+
 RequestKind = Literal["erasure", "export"]
 
 
@@ -144,6 +147,11 @@ class Persons(Protocol):
 
     async def accounts(self, person_id: int) -> tuple[Account, ...]:
         """Return the accounts that the person's stored messages came from, observed ones too."""
+        ...
+
+    async def seen(self, person_id: int) -> tuple[Account, ...]:
+        """As `accounts`, for whoever only looks: by the person's first and last message in each of their conversations, of the
+        `SEEN_TALKS` that began last. What it costs does not grow with how much they said there."""
         ...
 
     async def messages(self, person_id: int, *, after: tuple[int, int], limit: int) -> tuple[Message, ...]:

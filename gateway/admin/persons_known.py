@@ -58,7 +58,7 @@ class PersonsKnown:
         """Return the person with the accounts that the actor may know of by the right (None: the operation's); None: they may
         know of none."""
         held = acting.channels(right)
-        accounts = await self._persons.accounts(person.id)
+        accounts = await self._persons.seen(person.id)
         kinds = {name: channel.kind for name, channel in self._configuration().settings.channels.items()}
         told = [identity_told(one, _channels_of(one, accounts, kinds, held)) for one in person.identities]
         if held is not None:

@@ -14,7 +14,7 @@ import msgspec
 
 from memory.derived import Fragment
 from memory.key import decode_part
-from memory.people import DUE_MS, Account, Person, Posted, Request, RequestKind
+from memory.people import DUE_MS, SEEN_TALKS, Account, Person, Posted, Request, RequestKind
 from memory.stores.rows import identity_of
 
 Result = TypeVar("Result")
@@ -174,6 +174,29 @@ def accounts(person_id: int) -> Step[tuple[Account, ...]]:
         sql = f'SELECT DISTINCT "user", channel FROM {table} WHERE person_id IN {FAMILY}'
         found |= {Account(*row) for row in (yield Ask(sql, {"person": person_id}))}
     return tuple(sorted(found))
+
+
+def seen(person_id: int) -> Step[tuple[Account, ...]]:
+    """Do what `Persons.seen` promises."""
+    members = yield from family(person_id)
+    found: set[Account] = set()
+    for member in members:
+        for table in ("messages", "observed"):
+            for end in ("min", "max"):
+                rows = yield Ask(_ends_of_talks(table, end), {"person": member, "most": SEEN_TALKS})
+                found |= {Account(*row) for row in rows}
+    return tuple(sorted(found))
+
+
+def _ends_of_talks(table: str, end: str) -> str:
+    """Each conversation is found by the index, and then the end of it: not each message."""
+    return f"""WITH RECURSIVE spoken (scope_id) AS (
+        SELECT max(scope_id) FROM {table} WHERE person_id = :person
+        UNION ALL SELECT (SELECT max(m.scope_id) FROM {table} AS m
+          WHERE m.person_id = :person AND m.scope_id < spoken.scope_id) FROM spoken WHERE spoken.scope_id IS NOT NULL),
+      talks (scope_id) AS (SELECT scope_id FROM spoken WHERE scope_id IS NOT NULL LIMIT :most)
+      SELECT DISTINCT m."user", m.channel FROM talks JOIN {table} AS m ON m.scope_id = talks.scope_id
+        AND m.id = (SELECT {end}(x.id) FROM {table} AS x WHERE x.person_id = :person AND x.scope_id = talks.scope_id)"""
 
 
 def messages(dialect: Dialect, person_id: int, *, after: tuple[int, int], limit: int) -> Step[Rows]:

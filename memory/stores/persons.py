@@ -89,6 +89,9 @@ class StoredPersons:
     async def accounts(self, person_id: int) -> tuple[Account, ...]:
         return await self._read(steps.accounts(person_id))
 
+    async def seen(self, person_id: int) -> tuple[Account, ...]:
+        return await self._read(steps.seen(person_id))
+
     async def messages(self, person_id: int, *, after: tuple[int, int], limit: int) -> tuple[Message, ...]:
         rows = await self._read(steps.messages(self._dialect, person_id, after=after, limit=limit))
         found = [_message(row) for (row,) in rows]

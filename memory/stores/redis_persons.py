@@ -33,6 +33,7 @@ class ForgettingPersons:
         self.requests = persons.requests
         self.met = persons.met
         self.accounts = persons.accounts
+        self.seen = persons.seen
         self.messages = persons.messages
         self.sources = persons.sources
         self.overheard = persons.overheard

@@ -15,6 +15,7 @@ from memory.erasure import KINDS, NOTHING_PERSONAL, nothing
 from memory.errors import PersonErased, StoreUnavailable, UnknownScope
 from memory.forgetting import Listing
 from memory.key import ConversationKey
+from memory.links import Linked
 from memory.people import Account, Erased, Person, Posted, Traces
 from tests.contracts.columns import Column, PostgresColumn, RedisColumn, SqliteColumn
 from tests.contracts.derived import answered, learned, live
@@ -452,3 +453,22 @@ class PersonsContract:
 
         assert (Account("Zwölf%3Aender", "web"),) == await store.persons.accounts(me)
         assert () == await store.persons.accounts(404)
+
+    async def test_who_only_looks_is_told_the_accounts_by_the_ends_of_talks(self, store: FullStore) -> None:
+        """The same as all, also of what was only overheard, and of who was joined; nobody else's."""
+        me, you = await a_life(store)
+        shared = await opened(store, room="g1", chat_type="group")
+        third = await somebody(store, "third")
+        await store.observe(shared.id, group("third"), event_id=70, text="hm", speaker_name="", tokens=1, now_ms=NOW, keep=9,
+            person_id=third)  # fmt: skip
+        for number, account in enumerate((ME, "second", ME)):
+            said_so = said("hi", 80 + number, person_id=third, key=group(account))
+            await put(store, shared.id, said_so, turn_id=80 + number)
+
+        assert await store.persons.accounts(me) == await store.persons.seen(me)
+        assert (Account("other-1", "web"),) == await store.persons.seen(you)
+        assert (Account("Zwölf%3Aender", "web"), Account("third", "web")) == await store.persons.seen(third)
+        assert 3 == len(await store.persons.accounts(third))
+        assert isinstance(await store.links.join(me, you, now_ms=NOW), Linked)
+        assert await store.persons.accounts(me) == await store.persons.seen(me)
+        assert () == await store.persons.seen(404)
