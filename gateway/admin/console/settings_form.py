@@ -92,7 +92,7 @@ def shown(
     kind, choices = _kind(setting, reader)
     error = error_at(setting, problems)
     steps = setting.path.removeprefix(form.path).removeprefix(".").split(".")
-    label = " · ".join(reader.named(step) for step in steps[-2:])
+    label = " · ".join(reader.named(step) for step in steps[1:] or steps)  # the first is its group's heading
     if setting.unit == "seconds":
         label = label.removesuffix(" s")  # the unit stands behind the field
     inherited = "" if setting.written or setting.kind == "secret" else _text(setting, setting.effective, t)

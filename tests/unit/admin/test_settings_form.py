@@ -194,17 +194,24 @@ def test_problems_stand_at_their_fields(channel: Setting, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("language", "labels"),
     [
-        ("en", ["collect max", "session · idle", "messages · day"]),
-        ("zh", ["合并上限", "会话 · 空闲时限", "消息数 · 每日"]),
+        ("en", ["collect max", "session · idle", "person · messages · day"]),
+        ("zh", ["合并上限", "会话 · 空闲时限", "个人 · 消息数 · 每日"]),
     ],
 )
 def test_settings_are_called_by_name_in_the_reader_s_language(
     channel: Setting, tmp_path: Path, language: Any, labels: list[str]
 ) -> None:
-    """The unit stands behind the field."""
+    """Below its group's heading, so that no two are called alike; the unit stands behind the field."""
     names = ("v.collect_max", "v.memory.session.idle_s", "v.quota.person.messages.day")
 
     assert labels == [shown(setting(channel, name), channel, reader(tmp_path, language)).label for name in names]
+
+
+def test_no_two_settings_of_a_group_are_called_alike(channel: Setting, tmp_path: Path) -> None:
+    for group in groups(channel):
+        labels = [shown(one, channel, reader(tmp_path)).label for one in group.settings]
+
+        assert len(labels) == len(set(labels)), group.name
 
 
 def test_only_a_secret_of_the_vault_s_works_on_beside_a_new_one(channel: Setting, tmp_path: Path) -> None:
