@@ -253,10 +253,11 @@ def _inserting(table: str, columns: tuple[str, ...], rows: int) -> tuple[str, li
 
 @cache  # there are as many of them as subjects of one question
 def _counting(subjects: int) -> str:
-    """Return the question what so many subjects have used up, each found by its key."""
+    """Return the question what so many subjects have used up, each found by its whole key: a channel has a row for each minute.
+    No start of a minute is one of a day or month, so they need not be paired, which SQLite would not look up by."""
     one = f"""SELECT {{n}} AS place, span, {", ".join(_COUNTED)} FROM usage_counts
       WHERE kind = :kind_{{at}} AND channel = :channel_{{at}} AND name = :name_{{at}}
-      AND ((span = 'minute' AND start = :minute) OR (span = 'day' AND start = :day) OR (span = 'month' AND start = :month))"""
+      AND span IN ('minute', 'day', 'month') AND start IN (:minute, :day, :month)"""
     return " UNION ALL ".join(one.format(n=n, at=letters(n)) for n in range(subjects))
 
 
