@@ -100,8 +100,11 @@ def sections() -> tuple[str, ...]:
 
 
 def _told(configuration: Configuration, data: dict[str, Any], path: tuple[str, ...]) -> _Told:
-    everything = configuration.settings.model_dump(mode="json")
-    applied = dict(leaves(everything))
+    # Not of all rooms that there are: what applies in a place comes from its layers.
+    own = path[0] == "channels" and len(path) > 1 if path else False
+    near: Any = {path[0]: {path[1]} if own else True} if path else None
+    far: Any = {"channels": {path[1]: {"rooms"}}} if own else None
+    applied = dict(leaves(configuration.settings.model_dump(mode="json", include=near, exclude=far)))
     origins: dict[tuple[str, ...], Origin] = {}
     place = _place(path)
     defaults: Mapping[str, Any] = {}
