@@ -34,11 +34,13 @@ from gateway.admin.acts.dead_letters import (
     ManyDealt,
     OneOfMany,
     RetryAsked,
+    SaidTold,
 )
 from gateway.admin.letter_lines import UNKNOWN_SEND, channel_of, fitting, line_of, piece_told, route_of, said_told
 from gateway.admin.operations import Acting, Disagrees, FieldProblem, Handlers, Invalid, Missing
+from gateway.admin.seen import gone
 from gateway.errors import StoreBusy
-from gateway.inbox.base import Target
+from gateway.inbox.base import Inbox, Target
 from gateway.inbox.dead import ByHand, DeadLetters, Letter, Wanted
 from gateway.rooms import target_of
 from memory.ids import Ids
@@ -52,6 +54,7 @@ class DeadLetterActs:
     def __init__(
         self,
         *,
+        inbox: Inbox,
         letters: DeadLetters,
         configuration: Callable[[], Configuration],
         current: Callable[[Address], Address],
@@ -60,6 +63,7 @@ class DeadLetterActs:
         dealt: Callable[[str, str], None],
     ) -> None:
         """`clock` gives milliseconds since 1970, UTC."""
+        self._inbox = inbox
         self._letters = letters
         self._configuration = configuration
         self._current = current
@@ -90,9 +94,14 @@ class DeadLetterActs:
         words = acting.may("read", channel_of(letter))
         return LetterTold(
             letter=self._line(letter),
-            said=tuple(map(said_told, letter.events)) if words else (),
+            said=await self._said(letter) if words else (),
             pieces=tuple(piece_told(chunk, words=words) for chunk in letter.chunks),
         )
+
+    async def _said(self, letter: Letter) -> tuple[SaidTold, ...]:
+        subjects = sorted({event.subject for event in letter.events if event.subject is not None})
+        about = await self._inbox.amendments(subjects) if subjects else []
+        return tuple(said_told(event, gone=gone(event, about)) for event in letter.events)
 
     async def retry(self, acting: Acting, asked: RetryAsked) -> LetterDealt:
         letter = await self._found(acting, asked.turn)

@@ -8,6 +8,7 @@ import msgspec
 
 from adapters.base import MessageEvent
 from gateway.admin.acts.dead_letters import LetterLine, PieceTold, SaidTold, SawWhat
+from gateway.admin.seen import name_of
 from gateway.inbox.base import Chunk, Event
 from gateway.inbox.dead import Letter
 from gateway.routing import Route, decode
@@ -82,17 +83,18 @@ def _saw(letter: Letter) -> SawWhat:
     return "notice" if notice else "part"
 
 
-def said_told(event: Event) -> SaidTold:
-    """Return what was said; nothing of what this release can't read."""
+def said_told(event: Event, *, gone: bool) -> SaidTold:
+    """Return what was said, and by whom; no word of what is `gone` from its platform, or can't be read by this release."""
     try:
-        said = decode(event.body).event
+        way = decode(event.body)
+        said = way.event
     except msgspec.DecodeError:
         return SaidTold(event=str(event.id), name="", account="", text="", accepted_ms=event.accepted_ms)
     return SaidTold(
         event=str(event.id),
-        name=said.sender.name,
+        name=name_of(way),
         account=said.sender.user,
-        text=said.text if isinstance(said, MessageEvent) else "",
+        text=said.text if isinstance(said, MessageEvent) and not gone else "",
         accepted_ms=event.accepted_ms,
     )
 

@@ -195,6 +195,7 @@ def people_acts(parts: Parts) -> tuple[Handlers, ...]:
     )
     privacy = PrivacyActs(persons=store.persons, known=known, eraser=parts.eraser, clock=parts.clock)
     letters = DeadLetterActs(
+        inbox=parts.inbox,
         letters=parts.letters,
         configuration=parts.configuration,
         current=parts.current,

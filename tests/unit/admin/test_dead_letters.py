@@ -24,12 +24,13 @@ from gateway.admin.acts.dead_letters import (
 from gateway.admin.dead_letters import DeadLetterActs
 from gateway.admin.operations import Disagrees, Invalid, Missing, Operation, Refused, Service
 from gateway.admin.rights import Actor
+from gateway.amending import subject_of
 from gateway.gathering import gathering
 from gateway.inbox.base import Chunk, Event, NewEvent, Outcome, Reply
 from gateway.inbox.dead import by_hand
 from gateway.lanes import next_turn
 from gateway.rooms import target_of
-from gateway.routing import encode, route
+from gateway.routing import Human, decode, encode, route
 from memory.ids import Ids
 from tests.contracts.dead import Post
 from tests.contracts.queues import NOW_MS, URLS, claim_one, open_queues
@@ -60,6 +61,7 @@ class Desk:
         self.moved: dict[str, str] = {}
         self.now = dict(configuration.settings.channels)
         done = DeadLetterActs(
+            inbox=queues,
             letters=queues.letters,
             configuration=lambda: self.configuration,
             current=self.current,
@@ -85,11 +87,19 @@ class Desk:
         line: acts.LetterLine = told.letter
         return line
 
-    async def said(self, text: str = "wo bleibt 我的订单?", *, channel: str = "hook", **fields: Any) -> Event:
+    async def said(
+        self, text: str = "wo bleibt 我的订单?", *, channel: str = "hook", message_id: str = "m1", **fields: Any
+    ) -> Event:
         """Accept a message."""
         sender = Sender(user="u1", tenant="T", account="u1", name="Zoé")
         event = MessageEvent(
-            channel=channel, room="r", chat_type="private", sender=sender, dedupe_ids=("d",), message_id="m1", text=text
+            channel=channel,
+            room="r",
+            chat_type="private",
+            sender=sender,
+            dedupe_ids=("d",),
+            message_id=message_id,
+            text=text,
         )
         return await self.accept(event, **fields)
 
@@ -104,6 +114,7 @@ class Desk:
             token="t",
             fingerprint=None,
             now_ms=NOW_MS,
+            subject=subject_of(event),
         )
         return (await self.queues.accept(new, lane=f"lane {id_}", dedupe_ids=[str(id_)])).event
 
@@ -302,6 +313,22 @@ async def test_an_unknown_send_is_repeated_by_choice_alone(desk: Desk) -> None:
 
     assert "send" == done.done
     assert "one" == (await desk.due()).text
+
+
+async def test_what_was_deleted_since_is_shown_to_nobody(desk: Desk) -> None:
+    """The letter stays, and who wrote it; an operator's words that did not arrive are theirs, and not the person's."""
+    letter = await desk.gave_up("Geheimnis 秘密")
+    sender = Sender(user="u1", tenant="T", account="u1")
+    gone = DeleteEvent(channel="hook", room="r", chat_type="private", sender=sender, dedupe_ids=("x",), message_id="m1")
+    await desk.accept(gone, kind="control")
+    told = await desk.do(acts.SHOW, LetterAsked(turn=str(letter.id)))
+    assert [("Zoé", "")] == [(one.name, one.text) for one in told.said]
+
+    way = decode(letter.body)
+    human = Human(takeover=1, act="said", operator="user:1", name="Ann 安", turn_id=1)
+    by_human = await desk.gave_up(body=encode(msgspec.structs.replace(way, human=human)), message_id="m2")
+    told = await desk.do(acts.SHOW, LetterAsked(turn=str(by_human.id)))
+    assert [("Ann 安", "Geheimnis 秘密")] == [(one.name, one.text) for one in told.said]
 
 
 async def test_what_can_not_be_done_is_said(desk: Desk) -> None:

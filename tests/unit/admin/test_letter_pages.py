@@ -30,6 +30,7 @@ async def desk(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
 
 def acts(desk: Desk) -> DeadLetterActs:
     return DeadLetterActs(
+        inbox=desk.queues,
         letters=desk.queues.letters,
         configuration=lambda: desk.configuration,
         current=desk.current,
