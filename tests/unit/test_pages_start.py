@@ -21,12 +21,14 @@ def channel(name: str, *, up: bool = True, waiting: int = 0, lag_s: float = 0) -
     )  # fmt: skip
 
 
-def seeing(*channels: health.ChannelTold, counts: tuple[turns.CountTold, ...] = ()) -> Handlers:
+def seeing(
+    *channels: health.ChannelTold, counts: tuple[turns.CountTold, ...] = (), from_ms: int | None = None
+) -> Handlers:
     async def healthy(acting: Acting, asked: health.HealthAsked) -> health.HealthTold:
         return health.HealthTold(channels=channels, counted_from_ms=None)
 
     async def counted(acting: Acting, asked: turns.CountsAsked) -> turns.CountsTold:
-        return turns.CountsTold(counts=counts, from_ms=None)
+        return turns.CountsTold(counts=counts, from_ms=from_ms)
 
     return {health.HEALTH: healthy, turns.COUNTS: counted}
 
@@ -70,6 +72,12 @@ async def test_when_all_is_well_it_says_so() -> None:
 
     assert "All is well." in page
     assert [("", "1 of 1"), ("", "0"), ("", "0"), ("", "0"), ("", "0"), ("", "0")] == tiles(page)
+
+
+async def test_what_was_not_counted_is_not_shown_as_nothing() -> None:
+    """Of a very busy day the first hours are not counted: the page says from when on they are."""
+    assert "messages are counted from here on" in await overview(seeing(channel("shop"), from_ms=NOW_MS - HOUR_MS))
+    assert "messages are counted from here on" not in await overview(seeing(channel("shop")))
 
 
 async def test_what_needs_somebody_stands_out() -> None:

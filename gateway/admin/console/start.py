@@ -38,14 +38,14 @@ class Tile(msgspec.Struct, frozen=True, kw_only=True):
 async def overview(visit: Visit) -> web.StreamResponse:
     """Show what there is for whoever arrived."""
     channels: tuple[health.ChannelTold, ...] | None = None
-    drawing, tiles = None, []
+    drawing, from_ms, tiles = None, None, []
     if visit.offers(health.HEALTH):
         channels = (await visit.perform(health.HEALTH, health.HealthAsked())).channels
         tiles += [_channels(visit, channels), _waiting(visit, channels)]
     if visit.offers(turns.COUNTS):
-        counted = (await visit.perform(turns.COUNTS, turns.CountsAsked(hours=HOURS))).counts
-        drawing = drawn(visit, counted)
-        tiles += _ended(visit, counted)
+        counts: turns.CountsTold = await visit.perform(turns.COUNTS, turns.CountsAsked(hours=HOURS))
+        drawing, from_ms = drawn(visit, counts.counts), counts.from_ms
+        tiles += _ended(visit, counts.counts)
     if visit.offers(dead_letters.LIST):
         tiles.append(_letters(visit, await visit.perform(dead_letters.LIST, dead_letters.LettersAsked(limit=_MOST))))
     if visit.offers(takeover.LIST):
@@ -58,7 +58,14 @@ async def overview(visit: Visit) -> web.StreamResponse:
     well = problem is None and not any(tile.mood in ("bad", "warn") for tile in tiles)
     add = visit.leads_to("/admin/connect")
     return visit.render(
-        "start/overview.html", tiles=tiles, well=well, problem=problem, drawing=drawing, channels=channels, add=add
+        "start/overview.html",
+        tiles=tiles,
+        well=well,
+        problem=problem,
+        drawing=drawing,
+        from_ms=from_ms,
+        channels=channels,
+        add=add,
     )
 
 
