@@ -275,12 +275,27 @@ def _covers(tree: Mapping[str, Said], path: Steps) -> bool:
 
 def overlay_paths(old: Mapping[str, Said], new: Mapping[str, Said]) -> dict[Steps, tuple[Said, Said]]:
     """Return the settings about which two overlays say something else, with what each says; `...` stands for nothing said."""
-    was, now = dict(settings_said(old)), dict(settings_said(new))
+    was, now = (dict(settings_said(tree)) for tree in _unlike(old, new))
     return {
         tuple(map(str, path)): (was.get(path, NOTHING), now.get(path, NOTHING))
         for path in sorted(was.keys() | now.keys(), key=str)
         if was.get(path, NOTHING) != now.get(path, NOTHING)
     }
+
+
+def _unlike(old: Mapping[str, Said], new: Mapping[str, Said]) -> tuple[dict[str, Said], dict[str, Said]]:
+    """Return two overlays without what is the same in both: of thousands of rooms, the few that differ."""
+    was: dict[str, Said] = {}
+    now: dict[str, Said] = {}
+    for key in old.keys() | new.keys():
+        one, other = old.get(key, NOTHING), new.get(key, NOTHING)
+        if one == other:
+            continue
+        if isinstance(one, dict) and isinstance(other, dict) and not (whole(one) or whole(other)):
+            one, other = _unlike(one if key in old else {}, other if key in new else {})
+        was |= {key: one} if key in old else {}
+        now |= {key: other} if key in new else {}
+    return was, now
 
 
 NOTHING: Said = {"": ""}
