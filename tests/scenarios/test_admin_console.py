@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
+from pathlib import Path
 from urllib.parse import urldefrag, urljoin, urlsplit
 
 import pytest
@@ -13,6 +14,8 @@ from playwright.async_api import Browser
 from tests.admin_browsing import Window
 from tests.browsing import chromium
 from tests.scenarios.admin_day import ORDER, Day, day
+from tests.scenarios.admins import Admins
+from tests.scenarios.stage import stage
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(400)]
 
@@ -25,6 +28,8 @@ PLACES = {
     "/admin/users", "/admin/audit", "/admin/account", "/admin/tokens", "/admin/help",
 }  # fmt: skip
 """What the navigation leads an owner to."""
+FILLED = {"/admin/live", "/admin/users", "/admin/audit", "/admin/account", "/admin/help"}
+"""Those of them that always have something to show."""
 NOT_PAGES = re.compile(r"^/admin/(static/|.*(export|download|events)\b)")
 ID = re.compile(r"(?<=/)\d+|\d{3,}|(?<=/channels/)[^/]+|%[0-9A-F]{2}.*$")
 
@@ -116,3 +121,18 @@ async def test_an_operator_of_one_channel_is_led_nowhere_in_vain(browser: Browse
     """No link is shown that ends at a closed door."""
     async with morning.reader(browser, "Olga") as reader:
         assert 8 < len([path async for path in walk(reader)])
+
+
+async def test_where_nothing_is_yet_it_is_said_what_would_be_there(tmp_path: Path) -> None:
+    """A gateway on its first day, without a channel: every page that lists something teaches what, in both languages."""
+    async with stage(tmp_path, "channels: {}") as here:
+        admins = Admins(here)
+        await admins.user("Ada")
+        async with admins.signed_in("Ada") as ada:
+            for place in sorted(PLACES - FILLED):
+                for language, script in (("en", r"[A-Za-z]{3}"), ("zh", r"[\u4e00-\u9fff]{3}")):
+                    page = (await ada.get(place, **{"Accept-Language": language})).text
+                    taught = re.search(r'<div class="empty">\s*<h2>(.+?)</h2>\s*<p>(.+?)</p>', page, re.DOTALL)
+
+                    assert taught is not None, (place, language)
+                    assert all(re.search(script, said) for said in taught.groups()), (place, language, taught.groups())
