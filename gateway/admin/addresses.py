@@ -21,11 +21,11 @@ def exposed(
     what secrets are. An address's own default is trusted, and so are pairs that are in force, or the file's. `entered`: secrets
     that were given for their addresses, now or in the revision that is gone back to."""
     said = written(new)
-    known = [(dict(leaves(one.settings.model_dump(mode="python"))), written(one)) for one in trusted]
+    known = [(_sent_to(one), written(one)) for one in trusted]
     given = {f"vault:{name}" for name in entered}
-    for path, value in leaves(new.settings.model_dump(mode="python")):
+    for path, value in _sent_to(new).items():
         shape = _at(path, said)
-        if shape is None or not shape.url or shape.info is None or path[0] not in _SENDERS:
+        if shape is None or not shape.url or shape.info is None:
             continue
         if value is None or value == shape.info.default:
             continue
@@ -40,8 +40,10 @@ def exposed(
             )
 
 
-_SENDERS = ("agents", "channels", "embedder")
-"""Sections that send their secrets to an address."""
+def _sent_to(configuration: Configuration) -> dict[Steps, object]:
+    """Return the settings of the sections that send their secrets to an address, which no room has."""
+    senders, rooms = {"agents", "channels", "embedder"}, {"channels": {"__all__": {"rooms"}}}
+    return dict(leaves(configuration.settings.model_dump(mode="python", include=senders, exclude=rooms)))
 
 
 def _at(path: Steps, said: Mapping[str, object]) -> Shape | None:

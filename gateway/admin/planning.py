@@ -106,10 +106,12 @@ class Planner:
         except InvalidSettings as invalid:
             raise refused(invalid) from None
         old = await self._old(base)
-        misled = list(exposed((old, alone), new, entered=trusted))
+        # In a thread: of many rooms it takes longer than an event loop should stand still.
+        misled, found = await asyncio.to_thread(
+            lambda: (list(exposed((old, alone), new, entered=trusted)), differences(old, new))
+        )
         if misled:
             raise Invalid(f"{misled[0].path}: {misled[0].problem}; {misled[0].remedy}", problems=tuple(misled))
-        found = differences(old, new)
         return Plan(
             expected=base.number,
             tree=tree,
