@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 
 from tests.scenarios.conftest import HOOK
-from tests.scenarios.stage import Stage, echo, stage
+from tests.scenarios.stage import Held, Stage, echo, stage
 from tests.scenarios.world import Hook, gateway, model_server, rows, write_config
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -175,6 +175,23 @@ async def test_what_memory_asks_counts_for_the_talk_it_learns_from(world: Stage)
     persons = world.rows(f"SELECT DISTINCT person FROM usage_entries WHERE turn_id = {turn['turn']}")
     assert 1 == len(persons)
     assert persons != [(0,)]
+
+
+async def test_what_memory_was_asking_as_the_gateway_stopped_is_counted(tmp_path: Path) -> None:
+    """No ledger has it, so nobody would find it later; what came so far is estimated."""
+    body = """
+agents: {default: {kind: openai, base_url: "MODEL", model: stub, retries: 0}}
+channels: {hook: {kind: webhook, secrets: ["${HOOK}"]}}
+"""
+    async with stage(tmp_path, body) as running:
+        running.model.notes = Held(first='{"changes": [')
+        await running.hook().say("My name is Ada and I like quince jelly.", sender="ada")
+        async with asyncio.timeout(20):
+            while not running.model.asked_by_memory:
+                await asyncio.sleep(0.05)  # another process's questions tell nobody
+
+    asked = "SELECT purpose, channel, model, failed FROM usage_entries WHERE purpose = 'memory'"
+    assert [("memory", "hook", "stub", 1)] == rows(f"sqlite:///{tmp_path / 'clew.db'}", asked)
 
 
 async def test_what_a_crash_left_uncounted_is_found(tmp_path: Path) -> None:
