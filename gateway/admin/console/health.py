@@ -29,7 +29,7 @@ async def listing(visit: Visit) -> web.StreamResponse:
         channels=told.channels,
         probes=any(visit.may("handle", one.channel) for one in told.channels),
         drawing=drawn(visit, counted),
-        reasons=_reasons(visit, counted),
+        reasons=_reasons(counted),
         from_ms=counts.from_ms or told.counted_from_ms,
         lists=visit.leads_to("/admin/turns"),
         add=visit.leads_to("/admin/connect"),
@@ -37,13 +37,13 @@ async def listing(visit: Visit) -> web.StreamResponse:
     )
 
 
-def _reasons(visit: Visit, counted: Sequence[turns.CountTold]) -> list[tuple[str, str, int, str]]:
-    """Return why messages were not answered, the most frequent first: (state, rule, count, what the rule means)."""
+def _reasons(counted: Sequence[turns.CountTold]) -> list[tuple[str, str, int]]:
+    """Return why messages were not answered, the most frequent first: (state, rule, count)."""
     amounts: Counter[tuple[str, str]] = Counter()
     for one in counted:
         if one.state in ("ignored", "observed", "failed", "dead"):
             amounts[one.state, one.rule] += one.count
-    return [(state, rule, count, visit.means(rule)) for (state, rule), count in amounts.most_common(_REASONS)]
+    return [(state, rule, count) for (state, rule), count in amounts.most_common(_REASONS)]
 
 
 PART = Part(

@@ -106,7 +106,6 @@ async def _shown(visit: Visit, *, status: int = 200, problems: tuple[FieldProble
         status=status,
         problems=problems,
         letter=told.letter,
-        means=visit.means(told.letter.code),
         said=told.said,
         pieces=told.pieces,
         moods=_MOODS,

@@ -167,6 +167,7 @@ class Visit:
             "may": self.may,
             "now_ms": self.now_ms,
             "told_of": lambda entry: self.t(f"{entry.word}.told"),
+            "means": self.means,
             "in_words": lambda text: faults.told(text, self.look.language),
         }
 

@@ -10,8 +10,9 @@ How a part adds its pages (`start.py` is a small whole one):
 4. One line in `parts.py`. Tests then walk through its pages.
 
 A handler asks for acts by `await visit.perform(OPERATION, request)` and lets `Refused`, `Missing`, `Disagrees` and trouble of
-stores pass: they become pages here. It catches `Invalid` to show its form again (`visit.render(…, status=422)`). A page is
-`visit.render`, a piece of one for htmx `visit.piece` (`visit.partial` tells which is asked for), the end of a form
+stores pass: they become pages here. It catches `Invalid` to show its form again (`visit.render(…, status=422,
+problems=problems_of(fault))`, and `{{ ui.problems(problems) }}` above the form). What is said of a fault is English where it is
+raised; its Chinese stands in `faults.json`, and a test asks for it. A page is `visit.render`, a piece of one for htmx `visit.piece` (`visit.partial` tells which is asked for), the end of a form
 `visit.see_other(path, told="PART.saved")`; a `Stream` is `visit.stream`. Every form of method POST holds `{{ ui.csrf() }}`; htmx
 sends the token by itself.
 """
