@@ -14,10 +14,12 @@ import msgspec
 from gateway.admin.database import Database, Row, Transaction, Value
 from gateway.admin.operations import Acting, AuditOutcome
 
-LONGEST = 200
+LONGEST = 4000
+"""Characters of one detail: room for as many ids as one act may name."""
 _PAGE = 500
 _WRITE = """INSERT INTO admin_audit (at_ms, actor, door, operation, audited, outcome, channel, about)
   VALUES (:at, :actor, :door, :operation, :audited, :outcome, :channel, :about)"""
+OLD = "SELECT id FROM admin_audit WHERE at_ms < :before ORDER BY at_ms LIMIT :most"
 _COLUMNS = "SELECT id, at_ms, actor, door, operation, audited, outcome, channel, about FROM admin_audit"
 
 
@@ -127,10 +129,9 @@ class Audit:
         async with self._database.writing() as db:
             await db.run(keep, before=before_ms)
         deleted = 0
-        old = "SELECT id FROM admin_audit WHERE at_ms < :before ORDER BY id LIMIT :most"
         while True:
             async with self._database.writing() as db:
-                gone = await db.run(f"DELETE FROM admin_audit WHERE id IN ({old})", before=before_ms, most=_PAGE)
+                gone = await db.run(f"DELETE FROM admin_audit WHERE id IN ({OLD})", before=before_ms, most=_PAGE)
             deleted += gone
             if gone < _PAGE:
                 return deleted
@@ -146,8 +147,9 @@ def _condition(asked: Asked) -> tuple[str, dict[str, Value]]:
         parts.append("(operation = :operation OR substr(operation, 1, length(CAST(:part AS TEXT))) = :part)")
         values |= {"operation": asked.operation, "part": f"{asked.operation}."}
     if asked.channels is not None:
-        parts.append("channel IS NOT NULL AND :channels LIKE '%/' || channel || '/%'")  # names hold no wildcards
-        values["channels"] = f"/{'/'.join(sorted(asked.channels))}/"
+        names = {f"channel_{'x' * number}": channel for number, channel in enumerate(sorted(asked.channels))}
+        parts.append(f"channel IN ({', '.join(f':{name}' for name in names)})" if names else "1 = 0")
+        values |= names
     if asked.from_ms is not None:
         parts.append("at_ms >= :since")
         values["since"] = asked.from_ms

@@ -9,7 +9,7 @@ import pytest
 
 from gateway.admin.acts.access import USERS_ADD, USERS_GRANT, USERS_LIST
 from gateway.admin.acts.audit import AUDIT_EXPORT, AUDIT_LIST
-from gateway.admin.audit import LONGEST, Audit
+from gateway.admin.audit import LONGEST, OLD, Audit
 from gateway.admin.operations import Acting, Refused, Stream
 from gateway.admin.rights import Actor, Grant
 from tests.unit.admin.access_world import World, number
@@ -131,6 +131,7 @@ async def test_a_channels_admin_reads_of_that_channel(access: World) -> None:
     owner, wen = await access.user("owner", "owner"), await access.user("wen")
     mine = await access.user("mine", "admin", "shop")
     both = msgspec.structs.replace(mine, grants=(*mine.grants, Grant(role="admin", channel="shop-2")))
+    await access.audit.write(Acting(actor=owner, operation=USERS_GRANT, channel="%"), outcome="refused")
     for channel in ("shop", "shop-2", "shop-22"):
         await access.do(owner, USERS_GRANT, user=number(wen), role="viewer", channel=channel)
     await access.do(owner, USERS_ADD, name="new")
@@ -167,10 +168,18 @@ async def test_long_words_are_cut(access: World) -> None:
     """An entry has a bound, whatever a part notes."""
     owner = await access.user("owner", "owner")
     acting = Acting(actor=owner, operation=USERS_ADD)
-    acting.note(path="x" * 1000, count=3, none=None)
+    acting.note(path="x" * (LONGEST + 1), count=3, none=None)
     await access.audit.write(acting, outcome="done")
 
     assert {"path": "x" * LONGEST, "count": 3, "none": None} == (await exported(access, owner))[0]["about"]
+
+
+async def test_old_entries_are_found_without_reading_the_log(access: World, admin_url: str) -> None:
+    """The clean-up looks every hour, on SQLite while nobody else may write."""
+    if admin_url.startswith("sqlite"):
+        async with access.database.reading() as db:
+            plan = await db.rows(f"EXPLAIN QUERY PLAN {OLD}", before=5, most=500)
+        assert "admin_audit_at" in repr(plan)
 
 
 async def test_an_entry_that_cannot_be_written_is_counted(access: World) -> None:
