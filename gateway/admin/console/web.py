@@ -11,8 +11,10 @@ How a part adds its pages (`start.py` is a small whole one):
 
 A handler asks for acts by `await visit.perform(OPERATION, request)` and lets `Refused`, `Missing`, `Disagrees` and trouble of
 stores pass: they become pages here. It catches `Invalid` to show its form again (`visit.render(…, status=422,
-problems=problems_of(fault))`, and `{{ ui.problems(problems) }}` above the form). What is said of a fault is English where it is
-raised; its Chinese stands in `faults.json`, and a test asks for it. A page is `visit.render`, a piece of one for htmx `visit.piece` (`visit.partial` tells which is asked for), the end of a form
+problems=problems_of(fault))`, with `{{ ui.problems(problems) }}` above the form). What is said of a fault is English where it is
+raised; its Chinese stands in `faults.json`, and a test asks for it.
+
+A page is `visit.render`, a piece of one for htmx `visit.piece` (`visit.partial` tells which is asked for), the end of a form
 `visit.see_other(path, told="PART.saved")`; a `Stream` is `visit.stream`. Every form of method POST holds `{{ ui.csrf() }}`; htmx
 sends the token by itself.
 """
