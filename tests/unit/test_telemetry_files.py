@@ -122,6 +122,17 @@ def test_every_metric_is_on_the_dashboard() -> None:
         assert shown & {f"{described.name}{ending}" for ending in endings}, described.name
 
 
+def test_no_label_grows_with_people() -> None:
+    """Each is a name out of the settings, or one of a few words of the code's; never a person, room, message or turn. Whoever adds
+    a label says here what bounds it."""
+    of_settings = {"channel", "agent", "who", "currency", "revision"}  # one revision at a time; of `who` see `of`
+    of_code = {"outcome", "rule", "code", "kind", "limit", "per", "unit", "part", "work", "state", "done", "of"}
+    of_the_process = {"version", "python"}
+
+    used = {label for one in Metrics(version="1").described for label in one.labels}
+    assert used <= of_settings | of_code | of_the_process
+
+
 def test_what_the_issue_names_has_an_alert() -> None:
     """Where somebody must act on it: tokens and money are bounded by quotas, so these have one."""
     rung = " ".join(rule["expr"] for rule in rules())
