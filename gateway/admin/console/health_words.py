@@ -30,7 +30,7 @@ WORDS: Catalogue = {
     },
     "health.errors": {"en": "Asked and got no answer", "zh": "提问后没有得到回答"},
     "health.errors.of": {"en": "{failed} of {ended}", "zh": "{failed} / {ended}"},
-    "health.unknown": {"en": "Sends nobody saw end", "zh": "结果未知的发送"},
+    "health.unknown": {"en": "Sends whose end is unknown", "zh": "结果未知的发送"},
     "health.limited": {"en": "Waits that the platform asked for", "zh": "平台要求的等待"},
     "health.limited.of": {"en": "{count}, {seconds} s together", "zh": "{count} 次，共 {seconds} 秒"},
     "health.left": {"en": "Could not be stored", "zh": "未能保存"},

@@ -17,7 +17,7 @@ WORDS: Catalogue = {
     "settings.in_force": {"en": "In force", "zh": "当前生效"},
     "settings.file_alone": {"en": "the file alone", "zh": "仅配置文件"},
     "settings.revision_n": {"en": "revision {number}", "zh": "修订 {number}"},
-    "settings.digest": {"en": "Turns carry", "zh": "对话轮次所记的版本"},
+    "settings.digest": {"en": "Version that turns record", "zh": "对话轮次所记的版本"},
     "settings.file": {"en": "File", "zh": "配置文件"},
     "settings.refused": {
         "en": "The newest settings are not in force; older ones are. Mend what is wrong, or go back to an older revision.",

@@ -71,7 +71,7 @@ WORDS: Catalogue = {
     "turns.setting.unknown": {"en": "not known any more", "zh": "已无记录"},
     "turns.setting.changed": {"en": "It has been changed since.", "zh": "此后已更改。"},
     "turns.setting.at": {"en": "For this place alone, set", "zh": "只对此处生效，请设置"},
-    "turns.setting.change": {"en": "What it was made by", "zh": "相关设置"},
+    "turns.setting.change": {"en": "Settings that made it", "zh": "相关设置"},
     "turns.settings.place": {"en": "settings of this place", "zh": "此处的设置"},
     "turns.settings.agent": {"en": "settings of the agent {agent}", "zh": "智能体 {agent} 的设置"},
     "turns.no_words": {
