@@ -44,7 +44,10 @@ class OidcSettings(Section):
         ("openid", "profile", "email"), description="What is asked for; `openid` has to be among it."
     )
     name_claim: Text = Field("preferred_username", description="Claim with the name that is shown.")
-    roles_claim: Text = Field("groups", description="Claim, a text or a list, that says what somebody may do.")
+    roles_claim: Text = Field(
+        "groups",
+        description="Claim, a text or a list, that says what somebody may do; `email` only where it is told to be verified.",
+    )
     roles: dict[Text, tuple[GrantText, ...]] = Field(
         {},
         description="Roles by the claim's values, `owner` or `operator@channel`; nobody without one of them gets in.",

@@ -99,7 +99,7 @@ def _application(erase: Erase, token: str, routes: Sequence[web.AbstractRouteDef
 
     app = web.Application(middlewares=[guarded])
     app[CLOSING] = asyncio.Event()
-    app.router.add_post(r"/people/{person:\d{1,18}}/erase", erased)
+    app.router.add_post(r"/people/{person:[0-8]?\d{1,18}}/erase", erased)
     app.router.add_post("/accounts/erase", erased)
     app.router.add_routes(routes)
     return app

@@ -43,6 +43,7 @@ def test_paths_of_the_console_are_followed(path: str) -> None:
     [
         "", "/", "//evil.example", "/admin//evil.example", "https://evil.example/admin", "/adminx", "/admin/../chat\\x",
         "/admin\\@evil.example", "/admin/\r\nSet-Cookie: a=b", "/admin/客服", "javascript:alert(1)", "/\t/evil.example",
+        "/admin/../chat", "/admin/x/..", "/admin/%2e%2E/chat", "/admin/./turns", "/admin/%2F/evil.example",
     ],
 )  # fmt: skip
 def test_no_link_leads_out_of_the_console(path: str) -> None:

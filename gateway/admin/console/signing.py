@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 from typing import Protocol
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 from aiohttp import web
@@ -65,5 +65,6 @@ def same(sent: str, expected: str) -> bool:
 def local_path(path: str, *, otherwise: str = "/admin") -> str:
     """Return `path` if it leads into this console, whatever a link made of it; else `otherwise`."""
     inside = path == "/admin" or path.startswith(("/admin/", "/admin?"))
-    plain = path.isascii() and path.isprintable() and "\\" not in path and "//" not in path.partition("?")[0]
-    return path if inside and plain else otherwise
+    plain = path.isascii() and path.isprintable() and "\\" not in path
+    steps = unquote(path.partition("?")[0]).split("/")[1:]
+    return path if inside and plain and not {"", ".", ".."} & {*steps} else otherwise
