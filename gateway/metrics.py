@@ -61,8 +61,8 @@ class Metrics:
         self._delivered = self._histogram("clew_delivered_seconds", "Accepted to the last receipt.", "channel")
         self._turns = self._counter(
             "clew_turns",
-            "Turns that came to their end, messages answered together as one: outcome answered, observed, ignored, applied, failed"
-            " or dead, by which rule.",
+            "Turns that came to their end, messages answered together as one: outcome answered, observed, ignored, applied,"
+            " failed or dead, by which rule.",
             "channel",
             "agent",
             "outcome",
