@@ -36,9 +36,9 @@ def set_(path: str, value: Any) -> dict[str, Any]:
 async def test_a_change_under_load_on_two_instances(
     tmp_path: Path, postgres_url: str, session: aiohttp.ClientSession
 ) -> None:
-    """An agent for all, a channel made anew, one added and removed, a refused change in between, and the way back: both instances
-    follow each, every message is answered exactly once, what did not change is not touched, and at the end all is as at first,
-    digest included."""
+    """An agent for all, a channel made anew, one added (at both at once: it is one) and removed, a refused change in between,
+    and the way back: both instances follow each, every message is answered exactly once, what did not change is not touched,
+    and at the end all is as at first, digest included."""
     async with model_server(echo) as model:
         config = write_config(tmp_path, BODY.replace("MODEL", model.url), storage=postgres_url)
         async with gateway(config) as one, gateway(config) as other:
@@ -62,6 +62,15 @@ async def test_a_change_under_load_on_two_instances(
                             await asyncio.sleep(0.02)  # looked at from outside: nothing tells it there
                 return time.monotonic() - began
 
+            async def added_at_both() -> tuple[int, Any]:
+                """Add one channel at both instances at once; one of them does."""
+                answers = await asyncio.gather(
+                    *(ask(where, "POST", "/channels", channel="chat", kind="console") for where in (one, other))
+                )
+                done, (late, said) = sorted(answers, key=lambda answer: answer[0])
+                assert late in (409, 422), said
+                return done
+
             before = [(await ask(where, "GET", "/settings"))[1]["digest"] for where in (one, other)]
             done, texts = asyncio.Event(), list[str]()
             talks = [
@@ -71,7 +80,7 @@ async def test_a_change_under_load_on_two_instances(
             steps: list[Callable[[], Awaitable[tuple[int, Any]]]] = [
                 lambda: ask(one, "POST", "/settings/revisions", changes=[set_("defaults.agent", "second")]),
                 lambda: ask(other, "POST", "/settings/revisions", changes=[set_("channels.hook.sync_s", 19)]),
-                lambda: ask(one, "POST", "/channels", channel="chat", kind="console"),
+                added_at_both,
                 lambda: ask(other, "DELETE", "/channels/chat"),
                 lambda: ask(one, "POST", "/settings/rollbacks", number=0),
             ]
