@@ -48,6 +48,10 @@ PAGE = """
 {% for each in fields %}{{ ui.field(each) }}{% endfor %}
 <div class="acts"><button class="main">Save</button></div></form>
 {% endcall %}
+{% call ui.card("Chosen") %}
+<form id="chosen" method="post" action="/admin/sample">{{ ui.csrf() }}{{ ui.hidden({"thing": "7 客"}) }}</form>
+{{ ui.confirm("Forget", "/admin/nothing", "Forget all that is chosen?", values={"act": "forget"}, of="chosen") }}
+{% endcall %}
 {% call ui.card("Trace", mood="warn") %}
 <ol class="trace">
 {% call ui.step("Accepted", "good", at) %}{{ ui.said("رسالة 55\n第二行") }}{% endcall %}

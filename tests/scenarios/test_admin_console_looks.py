@@ -100,6 +100,19 @@ async def test_an_act_is_done_when_it_was_asked_about(browser: Browser, url: str
     assert [{"name": "acme-shop"}] == TOLD
 
 
+@pytest.mark.parametrize("scripts", [True, False])
+async def test_a_question_may_send_another_form_of_the_page(browser: Browser, url: str, scripts: bool) -> None:
+    """What is ticked in a table goes along, with what the question's button says."""
+    TOLD.clear()
+    async with window(browser, url, java_script_enabled=scripts) as reader:
+        await reader.open("/admin/sample")
+        await reader.page.get_by_text("Forget", exact=True).first.click()
+        await reader.page.locator("button[form=chosen]").click()
+        await expect(reader.page.locator("#notice")).to_have_text("Done.")
+
+    assert [{"thing": "7 客", "act": "forget"}] == TOLD
+
+
 async def test_without_scripts_the_same_can_be_done(browser: Browser, url: str) -> None:
     TOLD.clear()
     async with window(browser, url, language="zh", java_script_enabled=False) as reader:
