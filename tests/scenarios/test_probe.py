@@ -9,8 +9,12 @@ import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.probing import QUESTION
+from tests.emulators.telegram.errors import forbidden
+from tests.emulators.telegram.faults import Fault
+from tests.scenarios.platforms import world
 from tests.scenarios.stage import Stage, echo, stage
-from tests.scenarios.world import Prompt, Refusal
+from tests.scenarios.world import Prompt, Refusal, in_folder
+from tests.scenarios.world import rows as stored
 
 BODY = """
 agents:
@@ -74,3 +78,15 @@ async def test_a_probe_takes_the_whole_way_and_leaves_nothing(tmp_path: Path) ->
     assert "agent_unavailable" in told["probe"]
     assert dict.fromkeys(tables, 0) == kept
     assert {("probe", "hook", "", 0, "default", "one")} == spent, "its call costs as any does, and is nobody's"
+
+
+async def test_a_probe_that_a_platform_refuses_is_no_dead_letter(tmp_path: Path) -> None:
+    """It fails each time, in the log and in the figures; nothing of it waits for an admin."""
+    way = "telegram-polling"
+    body = f"queue: {{poll_s: 0.2}}\nprobe: {{every_s: 5, channel: {way}, room: '-100123', within_s: 20}}\n"
+    async with world(tmp_path, ways=(way,), body=body) as there:
+        there.tg.faults.plan("sendMessage", *[Fault(error=forbidden("bot was kicked from the group chat"))] * 9)
+        await there.gateway.logged("probe not answered", "undeliverable")
+        dead = stored(in_folder(tmp_path), "SELECT dealt_ms IS NOT NULL FROM inbox_events WHERE state = 'dead'")
+
+    assert [(1,)] == dead
