@@ -197,8 +197,10 @@ class Eraser:
         counts.update(erased.counts)
         counts["quotes"] += await self._mend(found.posted)
         self._forget(sorted(found.events))
-        counts["usage_days"] += await self._uncount(person.id)
-        await self._unsay(person.id, found, counts)
+        persons = await self._persons.family(person.id)
+        for one in persons:  # what was spent by somebody who was joined to them may still be under that number
+            counts["usage_days"] += await self._uncount(one)
+        await self._unsay(persons, found, counts)
         counts["identities"] += await self._persons.unlink(person.id)
         return Receipt(person=str(person.id), erased=dict(counts))
 
@@ -257,10 +259,9 @@ class Eraser:
                     if busy:
                         seen = await self._queues.changed(seen)
 
-    async def _unsay(self, person_id: int, found: _Found, counts: Counter[str]) -> None:
+    async def _unsay(self, persons: Collection[int], found: _Found, counts: Counter[str]) -> None:
         """Empty what staff were told of the person, then the take-overs by which that is found."""
         accounts = {(account.channel, account.user) for account in found.accounts}
-        persons = await self._persons.family(person_id)
         turns, seen = await self._takeovers.of_person(persons, accounts), 0
         said = await self._queues.erase(turns, ERASED, now_ms=self._clock())  # by staff
         counts.update(said.counts)

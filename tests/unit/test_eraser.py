@@ -19,6 +19,7 @@ from gateway.inbox.sqlite import SqliteInbox
 from gateway.routing import decode, encode, route
 from memory.base import Identity
 from memory.ids import Ids
+from memory.links import Linked
 from memory.stores.sqlite import SqliteStore
 from tests.contracts.queues import NOW_MS, claim_one, reply
 from tests.fakes import NoTakeovers
@@ -143,6 +144,34 @@ async def test_quotes_in_others_events_go_too(world: World) -> None:
     untouched = decode((await world.stored(other)).body).event
     assert isinstance(untouched, MessageEvent)
     assert Quote(name="You", text="what?") == untouched.quote
+
+
+async def test_who_was_joined_to_somebody_is_erased_with_them(world: World) -> None:
+    """What was spent under their own number, too: it may not have been joined."""
+    me, you = await world.person(), await world.person(YOU)
+    joined = await world.store.links.join(me, you, now_ms=NOW_MS)
+    assert isinstance(joined, Linked)
+    events = [await world.accept(said("one")), await world.accept(said("two", YOU, "m2"))]
+
+    receipt = await world.eraser().erase(joined.absorbed_id)
+
+    assert receipt is not None
+    assert (str(joined.survivor_id), 2) == (receipt.person, receipt.erased["inbox_events"])
+    assert {me, you} == {*world.uncounted}
+    assert [b"", b""] == [(await world.stored(event)).body for event in events]
+
+
+async def test_what_waits_of_somebody_is_given_out(world: World) -> None:
+    """Theirs alone, what is told of their messages among it; nothing changes."""
+    me = await world.store.persons.find(await world.person())
+    assert me is not None
+    mine = [await world.accept(said("one")), await world.accept(edited("two"))]
+    await world.accept(said("three", YOU, "m3"))
+
+    kept = [event async for event in world.eraser().kept(me)]
+
+    assert mine == sorted(kept, key=lambda event: event.id)
+    assert [] == await world.eraser().takeovers(me)
 
 
 async def test_what_the_bot_posted_in_answer_is_quoted_no_more(world: World) -> None:
