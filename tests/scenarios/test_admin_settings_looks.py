@@ -121,6 +121,7 @@ async def test_what_is_wrong_is_said_while_one_types(browser: Browser, world: St
         await page.locator("input[name='v.tries']").fill("0")
         await expect(page.locator("#f-v-tries-error")).to_contain_text("is less than 1")
         await expect(page.locator("#f-v-tasks-error")).to_contain_text("is not a whole number")
+        await reader.shoot("settings-while-typing")
         await page.locator("input[name='v.tasks']").fill("5")
         await expect(page.locator("#f-v-tasks-error")).to_be_empty()
         await reader.open("/admin/connect/new?kind=webhook")
