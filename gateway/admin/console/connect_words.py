@@ -51,8 +51,8 @@ WORDS: Catalogue = {
         "zh": "平台或您的程序将事件发送到此地址；如由网关主动获取事件，则不需要。",
     },
     "connect.address.none": {
-        "en": "The gateway does not know where it is reached from outside: server.public_url in the settings file says so. Where it"
-        " asks for events by itself, that is not needed.",
+        "en": "The gateway does not know where it is reached from outside: server.public_url in the settings file says so."
+        " Where it asks for events by itself, that is not needed.",
         "zh": "网关不知道自己的外部访问地址：请在配置文件中设置 server.public_url。如由网关主动获取事件，则不需要。",
     },
     "connect.manifest": {"en": "Manifest of the app", "zh": "应用清单（manifest）"},
