@@ -67,6 +67,19 @@ async def test_the_session_is_new_with_every_sign_in(admins: Admins) -> None:
     assert {"HttpOnly", "Path=/", "SameSite=Strict"} <= set(cookie.split("; "))
 
 
+async def test_signing_in_again_ends_the_session_before(admins: Admins) -> None:
+    """Of the same browser only: a copy of the old cookie opens nothing."""
+    async with admins.signed_in("ann") as reader, admins.signed_in("ann") as other:
+        jar = {cookie.key: cookie.value for cookie in reader.session.cookie_jar}
+        await reader.sign_in("ann")
+        url = f"{admins.stage.gateway.url}/admin"
+        async with aiohttp.ClientSession(cookies=jar) as thief, thief.get(url, allow_redirects=False) as response:
+            before = response.status
+        states = [before, (await reader.get("/admin")).status, (await other.get("/admin")).status]
+
+    assert [303, 200, 200] == states
+
+
 @pytest.mark.parametrize(
     ("headers", "status"),
     [

@@ -13,7 +13,7 @@ from gateway.admin.console.doorman import Doorman
 from gateway.admin.console.fields import Field
 from gateway.admin.console.part import Part, get, post
 from gateway.admin.console.sign_in_words import WORDS
-from gateway.admin.console.signing import SIGN_IN, local_path
+from gateway.admin.console.signing import NOBODY, SIGN_IN, local_path
 from gateway.admin.console.visit import Visit
 from gateway.admin.oidc import BEGUN_S
 from gateway.admin.oidc_source import ProviderFault
@@ -64,6 +64,8 @@ class _Pages:
             )
         except NotSignedIn as fault:
             return self._shown(visit, to=to, name=name, reason=fault.reason, wait_s=ceil(fault.wait_s))
+        if visit.actor != NOBODY:  # nobody shows that cookie any more, unless it was stolen
+            await self._signing_in.leave(cookies.read(visit.request.cookies, "session", way))
         response = visit.see_other(local_path(to))
         self._give(visit, response, entered)
         return response
