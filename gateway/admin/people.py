@@ -147,6 +147,7 @@ class Eraser:
         found = _Found({*person.identities}, {*await self._persons.accounts(person.id)})
         await self._trace(found, until_ms=person.erased_ms)
         counts = await self._persons.counts(person.id) | {"inbox_events": len(found.events)}
+        counts["takeovers"] = len(await self.takeovers(person))
         return Receipt(person=str(person.id), erased=counts)
 
     async def kept(self, person: Person) -> AsyncGenerator[Event, None]:
