@@ -259,7 +259,7 @@ def _unheard(event: Event, route: Route | None, text: str) -> LineTold:
         user=event.speaker,
         text=text,
         said_ms=event.accepted_ms,
-        message=None if route is None else message_id_of(route.event),
+        message=None if route is None else message_id_of(route),
         state=event.state,
         rule=code_of(event) or rule_of(event, route),
     )

@@ -105,9 +105,10 @@ def name_of(route: Route) -> str:
     return route.event.sender.name if route.human is None else route.human.name
 
 
-def message_id_of(said: InboundEvent) -> str | None:
-    """Return the platform's id of the message that it is, or is about."""
-    return None if isinstance(said, MoveEvent | PresenceEvent) else said.message_id
+def message_id_of(route: Route) -> str | None:
+    """Return the platform's id of the message that it is, or is about; of an operator's act there is none."""
+    said = route.event
+    return None if route.human is not None or isinstance(said, MoveEvent | PresenceEvent) else said.message_id
 
 
 def text_of(said: InboundEvent) -> str:

@@ -29,7 +29,7 @@ def said_told(event: Event, *, words: bool) -> SaidTold:
         kind="" if route is None else kind_of(route),
         accepted_ms=event.accepted_ms,
         user=event.speaker,
-        message=None if said is None else message_id_of(said),
+        message=None if route is None else message_id_of(route),
         name=name_of(route) if route is not None and words else "",
         text=text_of(said) if said is not None and words else "",
     )

@@ -86,8 +86,8 @@ async def test_a_conversation_tells_the_operator_from_the_bot(here: Stage) -> No
     ] == [(one["role"], one["name"], one["text"]) for one in lines]
 
     trace = await eyes.get(f"/turns/{said['turn']}")
-    assert [("human", OPERATOR, "I am looking 在查")] == [
-        (one["kind"], one["name"], one["text"]) for one in trace["said"]
+    assert [("human", OPERATOR, "I am looking 在查", None)] == [
+        (one["kind"], one["name"], one["text"], one["message"]) for one in trace["said"]
     ]
     assert "operator" in (await eyes.get(f"/turns/{said['turn']}/why"))["en"]
     listed = {one["turn"]: one["kind"] for one in (await eyes.get("/turns", room="desk"))["turns"]}
