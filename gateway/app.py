@@ -32,6 +32,7 @@ from config.settings import AgentSettings, LearningSettings, MeaningSettings, Se
 from gateway import logs
 from gateway.admin.acts.takeover import TakeoverActs
 from gateway.admin.api import routes
+from gateway.admin.console.serving import doors
 from gateway.admin.database import Database
 from gateway.admin.door import door, local_actor
 from gateway.admin.entrance import Entrance
@@ -41,7 +42,7 @@ from gateway.admin.service import Admin, Explaining
 from gateway.admin.sqlite import SqliteDatabase
 from gateway.admin.tail import Tail
 from gateway.admin.takeovers import Place, TakeoverRows
-from gateway.admin.wiring import Parts, doors, service
+from gateway.admin.wiring import Parts, service
 from gateway.admitting import Admitting
 from gateway.agents.demo import DemoAgent
 from gateway.agents.openai import OpenAIAgent

@@ -3,22 +3,15 @@ take what they need of it."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-
-from aiohttp import web
 
 from adapters.base import Address
 from config.loader import Configuration
 from gateway.admin.acts.takeover import TakeoverActs
-from gateway.admin.api import bearer, routes
 from gateway.admin.channel_health import HealthActs
 from gateway.admin.channels import ChannelActs, Manifest
 from gateway.admin.consequences import Consequences
-from gateway.admin.console import sign_in
-from gateway.admin.console.doorman import Doorman
-from gateway.admin.console.parts import PARTS
-from gateway.admin.console.web import Console
 from gateway.admin.conversations import ConversationActs
 from gateway.admin.database import Database
 from gateway.admin.dead_letters import DeadLetterActs
@@ -50,7 +43,6 @@ from gateway.live import Live
 from gateway.metrics import Metrics
 from gateway.people import People
 from gateway.personal_memory import PersonalMemory
-from gateway.proxies import Network
 from gateway.usage.reports import UsageReports
 from memory.derived import FullStore
 from memory.ids import Ids
@@ -100,21 +92,6 @@ def service(parts: Parts) -> Service:
         *usage_acts(parts),
     )
     return Service(*bound, audit=parts.entrance.audit)
-
-
-def doors(
-    acts: Service,
-    entrance: Entrance,
-    *,
-    public_url: Callable[[], str | None],
-    trusted: Sequence[Network],
-    version: str,
-) -> list[web.RouteDef]:
-    """Return what the HTTP server serves of the acts: the API and the console. `trusted`: proxies whose word about a client is
-    taken."""
-    doorman = Doorman(entrance, public_url=public_url, trusted=trusted)
-    pages = Console(acts, doorman, parts=(*PARTS, sign_in.part(doorman)), public_url=public_url())
-    return [*routes(acts, bearer(entrance.tokens), version=version, lost=entrance.lost), *pages.routes()]
 
 
 def seeing_acts(parts: Parts) -> tuple[Handlers, ...]:
