@@ -301,7 +301,8 @@ class Memory:
 
     async def _stored_reply(self, owner: Owner, turn_id: int) -> str | None:
         rows = await self._store.turn_messages(owner, turn_id)
-        return next((row.text for row in rows if row.role == "assistant"), None)
+        # What a human said in the agent's stead stands in the same turn.
+        return next((row.text for row in rows if row.role == "assistant" and not row.speaker_name), None)
 
     def _calibrate(self, prepared: Prepared, reported: int) -> None:
         policy = prepared.inputs.policy

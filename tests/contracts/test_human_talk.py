@@ -38,16 +38,22 @@ class Talk:
 
     def __init__(self, store: FullStore) -> None:
         self._turns = count(1)
-        self.memory = Memory(store, tokenizers=Tokenizers(), clock=lambda: NOW)
-        self.humans = HumanTalk(store, names=self.memory.names, clock=lambda: NOW)
+        self.now = NOW
+        self.memory = Memory(store, tokenizers=Tokenizers(), clock=lambda: self.now)
+        self.humans = HumanTalk(store, names=self.memory.names, clock=lambda: self.now)
 
-    async def _prepared(self, text: str, language: str = "en") -> Prepared:
-        turn_id = next(self._turns)
+    async def _prepared(self, text: str, language: str = "en", *, turn_id: int | None = None) -> Prepared:
+        turn_id = next(self._turns) if turn_id is None else turn_id
         said = Incoming(key=KEY, event_id=turn_id, text=text, speaker_name="Zoe")
         turn = TurnRequest(
             turn_id=turn_id, scope=SCOPE, messages=(said,), policy=Policy(agent="default"), fence=1, language=language
         )
         return await self.memory.load_and_append(turn)
+
+    async def repeats(self, text: str, *, turn_id: int = 1) -> Prepared:
+        """A turn begins again, later."""
+        self.now += 5
+        return await self._prepared(text, turn_id=turn_id)
 
     async def fails(self, text: str, *calls: Call) -> int:
         """Somebody says something, and nothing comes of it; return the turn."""
@@ -118,6 +124,17 @@ async def test_a_reply_is_stored_once(talk: Talk) -> None:
     assert [("user", "hello", "Zoe"), ("assistant", "hi", "Ann 安")] == [
         (row.role, row.text, row.speaker_name) for row in rows
     ]
+
+
+async def test_a_humans_words_are_no_answer_of_the_agents(talk: Talk) -> None:
+    """A turn that an admin has answered again is asked about: what a human said in it since is not said a second time for it. The
+    agent's own reply is, as ever, delivered without asking."""
+    await talk.asks("one")
+    await talk.human(900, "hello")
+    assert (await talk.repeats("one")).stored_reply is None
+    await talk.asks("two", "fine")
+
+    assert "fine" == (await talk.repeats("two", turn_id=2)).stored_reply
 
 
 async def test_a_name_forges_no_mark(talk: Talk) -> None:
