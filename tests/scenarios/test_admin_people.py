@@ -21,6 +21,7 @@ agents: {default: {kind: openai, base_url: "MODEL", model: stub}}
 channels:
   hook: {kind: webhook, secrets: ["${HOOK}"], limits: {per_minute: 1000}, memory: {model: none}}
   other: {kind: webhook, secrets: ["${HOOK}"], limits: {per_minute: 1000}, memory: {model: none}}
+  mute: {kind: webhook, secrets: ["${HOOK}"], limits: {per_minute: 1000}, memory: {facts: {enabled: false}}}
   chat: {kind: console}
 """
 ME, NAME = "Zwölfender-77", "Hieronymus 洛汀"
@@ -111,8 +112,10 @@ async def test_a_person_is_found_by_any_part_of_a_name(world: Stage) -> None:
     admin, operator, other = Eyes(world, "admin"), Eyes(world, "operator", "hook"), Eyes(world, "operator", "other")
     await says(world, "hello", name="Ｊürgen 王小龙")
     await says(world, "hello", sender="second", channel="other", name="王大明")
-    one = await person_of(admin, "JURGEN")
+    await says(world, "hello", sender="third", channel="mute", name="Åsa")
+    one, third = await person_of(admin, "JURGEN"), await person_of(admin, "asa")
 
+    assert third == await person_of(admin, "third")
     assert one == await person_of(operator, "小龙")
     assert 2 == len((await admin.get("/people", who="王"))["people"])
     assert [["王大明"]] == [line["names"] for line in (await other.get("/people", who="王"))["people"]]
