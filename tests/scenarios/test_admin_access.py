@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 
 import aiohttp
 import pytest
@@ -230,6 +231,12 @@ async def test_the_log_of_acts_is_seen_filtered_and_taken_along(admins: Admins) 
         nothing = await owner.get("/admin/audit?actor=token:99999")
         taken = await owner.get("/admin/audit/export?operation=users")
         wrong = await owner.get("/admin/audit?after=x")
+        today = datetime.now(UTC).date()
+        days = {name: (today + timedelta(days=n)).isoformat() for name, n in (("before", -2), ("after", 2))}
+        then = await owner.get(f"/admin/audit?since={days['before']}&until={days['after']}")
+        later = await owner.get(f"/admin/audit?since={days['after']}")
+        earlier = await owner.get(f"/admin/audit/export?until={days['before']}")
+        no_day = await owner.get("/admin/audit?since=2026-02-31")
 
     assert "<code>sessions.begin</code>" in everything.text
     assert "<code>users.add</code>" not in signed_in.text
@@ -239,7 +246,10 @@ async def test_the_log_of_acts_is_seen_filtered_and_taken_along(admins: Admins) 
     assert "clew-audit.jsonl" in taken.headers["Content-Disposition"]
     assert '"operation":"users.add"' in taken.text
     assert PASSWORD not in taken.text + everything.text
-    assert 422 == wrong.status
+    assert [422, 422] == [wrong.status, no_day.status]
+    assert "<code>sessions.begin</code>" in then.text
+    assert "<code>sessions.begin</code>" not in later.text
+    assert (200, "") == (earlier.status, earlier.text)
 
 
 async def test_pages_speak_chinese(admins: Admins) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from urllib.parse import urlencode
 
 from aiohttp import web
@@ -12,9 +14,11 @@ from gateway.admin.console.audit_words import WORDS
 from gateway.admin.console.fields import Choice, Field
 from gateway.admin.console.part import NavEntry, Part, get
 from gateway.admin.console.visit import Visit
+from gateway.admin.operations import FieldProblem, Invalid
 
 AUDIT = "/admin/audit"
-_FIELDS = ("actor", "operation", "outcome", "channel")
+DAY_MS = 86_400_000
+_FIELDS = ("actor", "operation", "outcome", "channel", "since", "until")
 _OUTCOMES = ("done", "refused", "failed")
 _MOODS = {"done": "good", "refused": "warn", "failed": "bad"}
 
@@ -23,7 +27,7 @@ async def listing(visit: Visit) -> web.StreamResponse:
     """Show entries, the newest first."""
     wanted = visit.wanted(*_FIELDS)
     page: audit.AuditPage = await visit.perform(
-        audit.AUDIT_LIST, asked(audit.AUDIT_LIST, **wanted, after=visit.query.get("after"))
+        audit.AUDIT_LIST, asked(audit.AUDIT_LIST, **_given(wanted), after=visit.query.get("after"))
     )
     query = urlencode(wanted)
     return visit.render(
@@ -58,14 +62,34 @@ async def listing(visit: Visit) -> web.StreamResponse:
                 ),
             ),
             Field(name="channel", label=visit.t("audit.channel"), value=wanted.get("channel", "")),
+            Field(name="since", label=visit.t("audit.since"), kind="date", value=wanted.get("since", "")),
+            Field(name="until", label=visit.t("audit.until"), kind="date", value=wanted.get("until", "")),
         ),
     )
 
 
 async def export(visit: Visit) -> web.StreamResponse:
     """Send the entries as JSON lines."""
-    request = asked(audit.AUDIT_EXPORT, **visit.wanted(*_FIELDS))
+    request = asked(audit.AUDIT_EXPORT, **_given(visit.wanted(*_FIELDS)))
     return await visit.stream(await visit.perform(audit.AUDIT_EXPORT, request))
+
+
+def _given(wanted: Mapping[str, str]) -> dict[str, object]:
+    """Return what the act is asked for: whole days of UTC, the last one included. Raises `Invalid` for a day that is none."""
+    given: dict[str, object] = {name: value for name, value in wanted.items() if name not in ("since", "until")}
+    if "since" in wanted:
+        given["from_ms"] = _begins_ms("since", wanted["since"])
+    if "until" in wanted:
+        given["until_ms"] = _begins_ms("until", wanted["until"]) + DAY_MS
+    return given
+
+
+def _begins_ms(field: str, day: str) -> int:
+    try:
+        return int(datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC).timestamp()) * 1000
+    except ValueError:
+        problem = FieldProblem(path=field, value=day, problem="is no day", remedy="write it as 2026-11-30")
+        raise Invalid(f"{field}: {day[:40]!r} is no day; write it as 2026-11-30", problems=(problem,)) from None
 
 
 PART = Part(

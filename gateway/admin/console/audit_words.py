@@ -28,6 +28,8 @@ WORDS: Catalogue = {
     "audit.outcome.failed": {"en": "failed", "zh": "失败"},
     "audit.any": {"en": "any", "zh": "全部"},
     "audit.channel": {"en": "Channel", "zh": "渠道"},
+    "audit.since": {"en": "From day (UTC)", "zh": "起始日期（UTC）"},
+    "audit.until": {"en": "To day (UTC)", "zh": "截止日期（UTC）"},
     "audit.door.console": {"en": "console", "zh": "控制台"},
     "audit.door.api": {"en": "API", "zh": "API"},
     "audit.door.cli": {"en": "command line", "zh": "命令行"},
