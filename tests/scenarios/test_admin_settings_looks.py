@@ -160,7 +160,7 @@ async def test_a_form_takes_no_one_s_change_back(world: Stage) -> None:
 
 
 async def test_a_channel_is_added_tested_and_removed(browser: Browser, world: Stage) -> None:
-    """From the choice of its kind to its end; its secret is entered once and shown nowhere."""
+    """From the choice of its kind to its end; its secret is entered once, shown nowhere, gone with it if that is wanted."""
     async with window(browser, world.gateway.url) as reader:
         await sign_in(reader)
         page = reader.page
@@ -184,8 +184,11 @@ async def test_a_channel_is_added_tested_and_removed(browser: Browser, world: St
         await reader.open("/admin/connect")
         row = page.locator("tr", has_text="second")
         await row.get_by_role("button", name="Remove").click()
+        await page.get_by_role("dialog").get_by_label("Take its secrets out").check()
         await page.get_by_role("dialog").get_by_role("button", name="Remove").click()
         await expect(page.locator("main")).to_contain_text("The channel is removed.")
+        await reader.open("/admin/secrets")
+        await expect(page.locator("main")).not_to_contain_text("channels.second")
 
     assert "answered" == turn["status"]
     assert SECRET not in content
