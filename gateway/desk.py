@@ -128,9 +128,11 @@ class Desk:
         text = told("desk_not_passed_on", self._language(of), chars=chars, most=most)
         await self._post(of, f"not passed on {event_id}", text)
 
-    async def over(self, of: Takeover) -> None:
-        """Tell, once, that it has ended."""
-        await self._post(of, "over", told("desk_over", self._language(of)))
+    async def over(self, of: Takeover, event: MessageEvent) -> None:
+        """Tell whoever wrote on, once, that it has ended: where they did, as of an erased person's the place is not known any
+        more."""
+        room = DeskRoom(event.channel, event.room)
+        await self._post(of, "over", told("desk_over", self._spoken_in(room)), room=room)
 
     def who(self, of: Takeover) -> str:
         """Return how the room calls the person, or the group."""
@@ -204,8 +206,8 @@ class Desk:
             await self._rows.posted(msgspec.structs.replace(unknown[turn_id], message_id=message_id))
         return bool(found)
 
-    async def _post(self, of: Takeover, name: str, text: str) -> None:
-        room = self._room(of)
+    async def _post(self, of: Takeover, name: str, text: str, *, room: DeskRoom | None = None) -> None:
+        room = room or self._room(of)
         adapter = None if room is None else self._made(room.channel)
         if room is None or adapter is None:
             return
@@ -251,7 +253,10 @@ class Desk:
         return settings_of(of, self._configuration()).takeover.desk_shows
 
     def _language(self, of: Takeover) -> Language:
-        room, configuration = self._room(of), self._configuration()
+        return self._spoken_in(self._room(of))
+
+    def _spoken_in(self, room: DeskRoom | None) -> Language:
+        configuration = self._configuration()
         if room is None or room.channel not in configuration.settings.channels:
             return "en"
         return "zh" if configuration.effective(room.channel, room.room).language == "zh" else "en"

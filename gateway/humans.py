@@ -290,7 +290,7 @@ class Humans:
         word, rest = _command(message.text)
         try:
             if of.state == "ended":
-                await self._desk.over(of)
+                await self._desk.over(of, message)
             elif word == "back":
                 await self.hand_back(of, operator, rest)
             elif word == "take":
@@ -305,7 +305,7 @@ class Humans:
         except Disagrees:
             now = await self.find(of.id)
             if now.state == "ended":
-                await self._desk.over(now)
+                await self._desk.over(now, message)
             else:
                 await self._desk.other_has_it(now, message.sender.user)
 

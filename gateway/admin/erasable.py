@@ -5,7 +5,7 @@ from __future__ import annotations
 
 EMPTIED = {
     "takeovers": "place, account, person, words and way are emptied; one under way ends",
-    "takeover_posts": "deleted: what was posted to the staff about the person",
+    "takeover_posts": "who spoke is taken out; of which messages of the staff's own room they were the ids stays",
     "takeover_news": "deleted: what is still to be told of the person's take-overs",
     "usage_entries": "become nobody's",
     "usage_days": "are added to nobody's of the day",

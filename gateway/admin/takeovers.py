@@ -356,14 +356,18 @@ class TakeoverRows:
         return sorted({int(row[0]) for row in turns})
 
     async def erase(self, persons: Collection[int], accounts: Collection[tuple[str, str]], *, now_ms: int) -> int:
-        """End what a person has, and take their ids and words out of all of it; return how many rows."""
+        """End what a person has, and take their ids and words out of all of it; return how many rows. Which messages of a staff's
+        room were about it stays known: what is written behind them is for nobody else."""
         erased = 0
         async with self._database.writing() as db:
             for person_id in persons:
-                await db.run("DELETE FROM takeover_posts WHERE person_id = :person", person=person_id)
+                await db.run("UPDATE takeover_posts SET person_id = NULL WHERE person_id = :person", person=person_id)
             for id_ in await _ids_of(db, persons, accounts):
-                for table in ("takeover_posts", "takeover_news"):
-                    await db.run(f"DELETE FROM {table} WHERE takeover_id = :id", id=id_)
+                await db.run("DELETE FROM takeover_news WHERE takeover_id = :id", id=id_)
+                await db.run(
+                    "DELETE FROM takeover_posts WHERE takeover_id = :id AND coalesce(message_id, '') = ''", id=id_
+                )
+                await db.run("UPDATE takeover_posts SET person_id = NULL WHERE takeover_id = :id", id=id_)
                 erased += await db.run(
                     """UPDATE takeovers SET conversation = '', "user" = '', note = NULL, summary = NULL, person_id = NULL,
                     last_person_id = NULL, "last" = :empty,

@@ -235,12 +235,15 @@ async def test_nothing_is_left_of_who_is_erased(rows: TakeoverRows) -> None:
     counts = [await rows.erase((76, 77), {("acme", "T1.U1")}, now_ms=NOW) for _ in range(2)]
 
     assert ([5, 6], [2, 0]) == (turns, counts)
-    assert [7, 8] == await rows.of_person((78,), set())
+    assert [6, 7, 8] == await rows.of_person((78,), set())
     left = await rows.page(channels=None, live=False, before=None, limit=9)
     assert [("", "", None, None, None, b"", "erased")] * 2 == [
         (row.conversation, row.user, row.note, row.person_id, row.last_person_id, row.last, row.how) for row in left
     ]
     assert [] == await rows.of_person((76, 77), {("acme", "T1.U1")})
+    about = await rows.by_message("staff", "desk", ["m5"])
+    assert about is not None, "what is written behind it is still no message to the bot"
+    assert (1, "erased") == (about.id, about.how)
     assert [3] == [one.takeover_id for one in await rows.news()]
     assert [others] == await rows.live()
 

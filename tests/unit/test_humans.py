@@ -357,6 +357,19 @@ class TestDesk:
         assert "staff2" == msgspec.msgpack.decode(due.address)["room"]
         assert ["begun", "said Hello"] == await world.acts()
 
+    async def test_of_who_is_erased_meanwhile_staff_hear_that_it_is_over(self, world: World) -> None:
+        """What they write on is no message to the bot of their room."""
+        await world.humans.ask(world.route(), Wish(by="person"), turn_id=await world.turn(), person_id=None)
+        await world.posts()
+        root = await world.first_post()
+        await world.desk_says("Hello")
+        await world.posts()
+        assert 1 == await world.rows.erase((), {("chat", "zoe")}, now_ms=world.clock())
+        for _ in range(2):
+            await world.desk_says("are you there?", thread=root)
+
+        assert [told("desk_over", "zh")] == await world.posts()
+
     async def test_others_are_not_staff(self, world: World) -> None:
         """Who is not on the room's list, a program, what answers nothing, and other rooms: messages like any other."""
         await world.humans.ask(world.route(), Wish(by="person"), turn_id=await world.turn(), person_id=None)
