@@ -62,7 +62,7 @@ class SecretActs:
 
     async def put(self, acting: Acting, asked: SecretPut) -> Empty:
         """Store one; what refers to it is made anew with it within two seconds. Raises `Invalid` where it is not what that needs:
-        no settings could be read with it, by this instance's next start neither."""
+        the settings could not be read any more, by the next start neither."""
         acting.require(channel_of_secret(asked.name))
         acting.note(secret=asked.name)
         used = (await self._used()).get(asked.name, ())
