@@ -134,6 +134,11 @@ class Desk:
         room = DeskRoom(event.channel, event.room)
         await self._post(of, "over", told("desk_over", self._spoken_in(room)), room=room)
 
+    def ids_last(self, channel: str) -> bool:
+        """Whether a room's messages keep their ids when it gets another one: they do where they name threads."""
+        made = self._made(channel)
+        return made is not None and made.capabilities.threads
+
     def who(self, of: Takeover) -> str:
         """Return how the room calls the person, or the group."""
         last = last_route(of)

@@ -342,7 +342,7 @@ class Humans:
 
     async def move(self, channel: str, room: str, now_room: str) -> None:
         """Let take-overs of a room go on under its new id, at once: what is said there may be on its way in already."""
-        await self._rows.move(channel, room, now_room)
+        await self._rows.move(channel, room, now_room, ids_last=self._desk.ids_last(channel))
         await self.learn()
 
     async def learn(self) -> list[Takeover]:

@@ -97,6 +97,7 @@ _POSTS = f"SELECT {', '.join(Post.__struct_fields__)} FROM takeover_posts"
 _NEWS = f"SELECT {', '.join(News.__struct_fields__)} FROM takeover_news"
 _HERE = "(conversation = :room OR substr(conversation, 1, length(:room) + 1) = :room || '/')"
 _MOVED = ":now_room || substr(conversation, length(:room) + 1)"
+_NO_MORE = ", message_id = CASE WHEN message_id IS NULL THEN NULL ELSE '' END"
 
 
 class TakeoverRows:
@@ -305,8 +306,9 @@ class TakeoverRows:
         async with self._database.reading() as db:
             return [int(row[0]) for row in await db.rows(sql, **values)]
 
-    async def move(self, channel: str, room: str, now_room: str) -> None:
-        """Let what belongs to a room go on under another id. Repeating it changes nothing."""
+    async def move(self, channel: str, room: str, now_room: str, *, ids_last: bool) -> None:
+        """Let what belongs to a room go on under another id. Repeating it changes nothing. `ids_last`: its messages keep theirs;
+        else a staff's room counts anew, and what answers one of the old numbers there is about something else."""
         place: dict[str, Value] = {"channel": encode_part(channel), "room": encode_part(room)}
         here = f"channel = :channel AND {_HERE}"
         there = {**place, "now_room": encode_part(now_room)}
@@ -328,7 +330,8 @@ class TakeoverRows:
                 channel=place["channel"],
             )
             await db.run(
-                "UPDATE takeover_posts SET room = :now_room WHERE channel = :channel AND room = :room",
+                f"""UPDATE takeover_posts SET room = :now_room{"" if ids_last else _NO_MORE}
+                WHERE channel = :channel AND room = :room""",
                 channel=channel,
                 room=room,
                 now_room=now_room,

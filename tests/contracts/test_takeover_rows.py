@@ -204,7 +204,7 @@ async def test_a_take_over_moves_with_its_room(rows: TakeoverRows) -> None:
     await rows.posted(Post(turn_id=5, takeover_id=1, channel="acme", room="-10", message_id="m5"))
 
     for _ in range(2):
-        await rows.move("acme", "-10", "-99")
+        await rows.move("acme", "-10", "-99", ids_last=True)
 
     assert {1, 3, 4} == {one.takeover_id for one in await rows.news()}
     found = {
@@ -212,6 +212,20 @@ async def test_a_take_over_moves_with_its_room(rows: TakeoverRows) -> None:
     }
     assert {1: ("-99", None), 2: ("-99/5", "moved"), 3: ("-100", None), 4: ("-99/5", None)} == found
     assert await rows.by_message("acme", "-99", ["m5"]) is not None
+
+
+async def test_a_number_of_the_old_room_is_another_messages_in_the_new_one(rows: TakeoverRows) -> None:
+    """Whoever answers that answers nobody outside; what is still on its way arrives in the new room."""
+    await rows.add(takeover(1))
+    for turn_id, message_id in ((5, "37"), (6, None)):
+        await rows.posted(Post(turn_id=turn_id, takeover_id=1, channel="staff", room="-10", message_id=message_id))
+
+    await rows.move("staff", "-10", "-99", ids_last=False)
+    await rows.move("staff", "-10", "-99", ids_last=False)
+
+    assert await rows.by_message("staff", "-99", ["37"]) is None
+    assert await rows.first_post(1, "staff", "-99") is None
+    assert [6] == [post.turn_id for post in await rows.unknown_posts("staff", "-99")]
 
 
 async def test_nothing_is_left_of_who_is_erased(rows: TakeoverRows) -> None:

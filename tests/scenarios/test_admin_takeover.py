@@ -126,9 +126,11 @@ async def staffed(
     more: str = "",
     ways: tuple[str, ...] = BOTH,
     at: Mapping[str, str] | None = None,
+    plain: bool = False,
     storage: str | None = None,
 ) -> AsyncIterator[Staffed]:
-    """`at`: the way in whose platform the staff sit, for ways whose staff sit on another one."""
+    """`at`: the way in whose platform the staff sit, for ways whose staff sit on another one. `plain`: in a group that may
+    become a supergroup."""
     desks: dict[str, Desk] = {}
 
     def prepare(there: World) -> None:
@@ -143,7 +145,8 @@ async def staffed(
             else:
                 told_by = there.telegram(way)
                 people = {name: there.tg.person(name) for name in ("Op 安", "Second")}
-                chat = there.tg.supergroup("desk", *people.values(), bots=(told_by.bot,))
+                room = there.tg.group if plain else there.tg.supergroup
+                chat = room("desk", *people.values(), bots=(told_by.bot,))
                 desks[way] = TelegramDesk(told_by, chat, people)
                 text = text.replace(f"DESK-{way}", f"{way}/{chat.id}")
         there.config.write_text(text, "utf-8")
@@ -502,6 +505,28 @@ async def test_a_take_over_moves_with_its_room(tmp_path: Path) -> None:
         (live,) = await there.live()
 
         assert str(supergroup.id) == live["room"]
+        assert 1 == len(there.world.model.prompts)
+
+
+async def test_the_staffs_room_may_become_another_one(tmp_path: Path) -> None:
+    """The settings name its former id: what the person writes comes to the present one, and what staff answer there to them."""
+    way = "telegram-polling"
+    async with staffed(tmp_path, ways=(way,), plain=True) as there:
+        there.world.play(echo)
+        room, desk = room_of(there, way, "private"), there.desks[way]
+        assert isinstance(desk, TelegramDesk)
+        await asks(room, "hello")
+        await room.says("/human")
+        await desk.answers("one 一", to="asks for a human")
+        await shows(room, told("said", "en", name="Op 安", text="one 一"))
+        desk.chat = rooms.migrate(desk.chat, by=desk.staff["Op 安"])
+        await room.says("are you still there? 在吗")
+        await desk.until("are you still there? 在吗")
+        await desk.answers("two", to="are you still there? 在吗")
+        await shows(room, told("said", "en", name="Op 安", text="two"))
+        await desk.answers("!back", to="are you still there? 在吗")
+        await shows(room, told("handed_back", "en", name="Op 安"))
+
         assert 1 == len(there.world.model.prompts)
 
 
