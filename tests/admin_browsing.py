@@ -29,6 +29,9 @@ CONTENT = """() => [...document.querySelectorAll("tbody, .fields, .said, pre")]
   .filter((node) => !node.parentElement.closest("tbody, .fields, .said, pre"))
   .reduce((sum, node) => sum + new TextEncoder().encode(node.innerHTML).length, 0)"""
 
+LATER = ("eventsource", "fetch", "xhr")
+"""What a page asks for when it is there: as often as one stays on it."""
+
 # All rules; but no style sheet is fetched once more, which only rules need that are off (half of the time).
 AXE = 'axe.run({preload: false, resultTypes: ["violations"]})'
 
@@ -85,8 +88,8 @@ class Window:
     async def weights(self) -> tuple[int, int]:
         """Return the bytes of the page and all that it loads: without its content, none of them compressed; with all of it,
         as it travels to who comes for the first time."""
-        whole = [one for one in self.loaded if one.status == 200 and "event-stream" not in one.headers["content-type"]]
-        bodies = [await self._body(response) for response in whole]  # but for a stream, which has no end
+        whole = [one for one in self.loaded if one.status == 200 and one.request.resource_type not in LATER]
+        bodies = [await self._body(response) for response in whole]
         content = int(await self.page.evaluate(CONTENT))
         return sum(map(len, bodies)) - content, sum(len(zlib.compress(body)) for body in bodies)
 
