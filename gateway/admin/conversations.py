@@ -133,9 +133,7 @@ class ConversationActs:
         chunks = await self._looking.chunks(turns) if turns else ()
         replies = await self._looking.replies(turns) if turns else {}
         sent = _by_turn(chunks)
-        told = [
-            (line.id, _line(line, stored.get(line.event_id), sent.get(_turn_of(line, stored), ()))) for line in lines
-        ]
+        told = [(line.id, _line(line, _event_of(line, stored), sent.get(_turn_of(line, stored), ()))) for line in lines]
         told += await self._unheard([one for one in events if one.id not in known and one.kind == "message"])
         for turn_id in turns:
             head = stored.get(turn_id)
@@ -157,6 +155,11 @@ class ConversationActs:
                 left = None if route is None or gone(event, said) else amended(route, said)
                 told.append((event.id, _unheard(event, route, "" if left is None else text_of(left.event))))
         return told
+
+
+def _event_of(line: Line, stored: Mapping[int, Event]) -> Event | None:
+    """Return what the line came in by; of a reply in an admin's own words what it answers."""
+    return stored.get(line.event_id) or stored.get(line.turn_id)
 
 
 def _turn_of(line: Line, stored: Mapping[int, Event]) -> int:
@@ -231,7 +234,7 @@ def _line(line: Line, event: Event | None, sent: tuple[ChunkTold, ...]) -> LineT
     quote = line.quote
     return LineTold(
         line=str(line.id),
-        turn=str(line.event_id) if line.event_id else None,
+        turn=str(event.id if event is not None else line.event_id) if line.event_id else None,
         session=line.session_id,
         role=_role(line),
         name=_name(line),

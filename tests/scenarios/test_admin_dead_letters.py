@@ -248,6 +248,12 @@ async def test_a_dead_turn_is_answered_by_hand_where_no_agent_is_asked(there: St
     assert talk[-2].endswith("已寄出")
     assert "Ana" in talk[-2]
     assert 1 == json.dumps(talk, ensure_ascii=False).count("已寄出")
+    (line,) = [one for one in (await eyes.get("/messages", words="已寄出"))["found"] if one["role"] == "human"]
+    page = await eyes.get(f"/conversations/{line['conversation']['conversation']}/messages")
+    (shown,) = [one for one in page["lines"] if "已寄出" in one["text"]]
+    assert ("human", "Ana", turn["turn"], "by_hand") == tuple(
+        shown[field] for field in ("role", "name", "turn", "rule")
+    )
 
 
 async def test_an_answer_by_hand_needs_no_agent(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
+from gateway.admin.conversations import UNHEARD
 from tests.scenarios.conftest import stored
 from tests.scenarios.eyes import Eyes
 from tests.scenarios.stage import Stage, said, stage
@@ -36,6 +37,7 @@ channels:
       quiet: {trigger: [mention], observe: false}
       heard: {trigger: [mention], observe: true}
       broken: {agent: gone}
+      busy: {trigger: [prefix], prefix: ["!"], observe: false}
   other: {kind: webhook, secrets: ["${HOOK}"], limits: {per_minute: 1000}}
 """
 HOSTILE = '<img src=x onerror="alert(1)">\u202e'
@@ -371,6 +373,23 @@ class TestConversations:
             f"/conversations/{line['conversation']}/messages", limit="2", before=first["lines"][0]["line"]
         )
         assert page["lines"] == before["lines"] + first["lines"]
+
+    async def test_what_is_left_out_is_said_to_be(self, world: Stage) -> None:
+        """Between two questions people said more to each other than a page shows beside them: the newest of it is shown."""
+        hook, eyes = world.hook(), Eyes(world, "operator", "hook")
+        group = {"sender": "u1", "conversation": "busy", "chat_type": "group"}
+        await hook.say("!hi", **group)
+        for _ in range(5):
+            await asyncio.gather(*(hook.say("闲聊 talk", **group) for _ in range(41)))
+        await hook.say("!bye", **group)
+
+        (line,) = (await eyes.get("/conversations", room="busy"))["conversations"]
+        page = await eyes.get(f"/conversations/{line['conversation']}/messages")
+        said = [one["role"] for one in page["lines"]]
+        assert page["cut"]
+        assert (UNHEARD - 1, 2) == (said.count("unheard"), said.count("user"))
+        newest = await eyes.get(f"/conversations/{line['conversation']}/messages", limit="1")
+        assert not newest["cut"]
 
     async def test_found_by_words_in_both_languages(self, world: Stage) -> None:
         """A Chinese word inside a sentence, an English one in any case; the newest first."""
