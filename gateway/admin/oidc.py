@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 BEGUN_S = 600
 """Seconds between the beginning and the way back at most."""
 MOST_ROLES = 1000
+MOST_AT_ONCE = 50
+"""Who come back at the same time at most: anybody may say that they do, and the provider is asked about each."""
 
 
 class Begun(msgspec.Struct, frozen=True):
@@ -51,6 +53,7 @@ class Provider:
         """`clock`, in seconds from any fixed start, says when what the provider publishes is old."""
         self.settings = settings
         self._source = Source(settings, clock=clock)
+        self._asking = 0
 
     async def begin(self, back: str, *, now_s: float) -> Begun:
         """Return where people are sent; they come back to the URL `back`. Raises `ProviderFault`."""
@@ -81,10 +84,16 @@ class Provider:
         return self._claims(await self._verified(token, nonce=derived(kept, "nonce"), now_s=now_s))
 
     async def _exchanged(self, endpoints: Endpoints, code: str, verifier: str, back: str) -> str:
-        async with self._source.client(endpoints, back) as client:
-            answer = await client.fetch_token(
-                endpoints.token_endpoint, grant_type="authorization_code", code=code, code_verifier=verifier
-            )
+        if self._asking >= MOST_AT_ONCE:
+            raise ProviderFault("too many come back at once; begin again a little later")
+        self._asking += 1
+        try:
+            async with self._source.client(endpoints, back) as client:
+                answer = await client.fetch_token(
+                    endpoints.token_endpoint, grant_type="authorization_code", code=code, code_verifier=verifier
+                )
+        finally:
+            self._asking -= 1
         token = answer.get("id_token")
         if not isinstance(token, str):
             raise ProviderFault("the identity provider gives no ID token; is `openid` among the scopes?")

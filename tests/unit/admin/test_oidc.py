@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import time
 from collections.abc import AsyncIterator
 from typing import Any
@@ -12,7 +14,7 @@ from joserfc.jwk import OctKey
 from pydantic import SecretStr
 
 from config.admin import OidcSettings
-from gateway.admin.oidc import BEGUN_S, Claims, Provider, derived
+from gateway.admin.oidc import BEGUN_S, MOST_AT_ONCE, Claims, Provider, derived
 from gateway.admin.oidc_source import ProviderFault
 from tests.emulators.oidc.provider import CLIENT_ID, CLIENT_SECRET, Issuer, issuer, made_key
 from tests.services import free_port, silent_server
@@ -284,3 +286,26 @@ async def test_an_address_that_nobody_verified_gives_nothing(
     claims = await signed_in(Provider(settings(provider.url, roles_claim="email")), provider)
 
     assert roles == claims.roles
+
+
+async def test_a_flood_of_ways_back_asks_the_provider_within_a_bound(provider: Issuer) -> None:
+    """What a browser brings back anybody can make up: for each the provider is asked, but for so many at a time only."""
+    with silent_server() as port:
+        provider.document = {"token_endpoint": f"http://127.0.0.1:{port}/token"}
+        client = Provider(settings(provider.url, timeout_s=60))
+        begun = await client.begin(BACK, now_s=time.time())
+        query = query_of(provider.signed_in(begun.url))
+        coming = [
+            asyncio.create_task(client.finish(begun.kept, query, BACK, now_s=time.time()))
+            for _ in range(MOST_AT_ONCE + 7)
+        ]
+        for first in itertools.islice(asyncio.as_completed(coming), 7):
+            with pytest.raises(ProviderFault, match="too many"):
+                await first
+        assert MOST_AT_ONCE == sum(not one.done() for one in coming)
+        for one in coming:
+            one.cancel()
+        await asyncio.gather(*coming, return_exceptions=True)
+    provider.document = {}
+
+    assert "u-1" == (await signed_in(Provider(settings(provider.url)), provider)).subject
