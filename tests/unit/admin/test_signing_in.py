@@ -340,6 +340,30 @@ async def test_a_provider_with_other_settings_is_another(access: World, provider
         await access.signing_in.by_provider("", {}, HERE, back=BACK)
 
 
+class OutOfMemory(PasswordHasher):
+    """A hasher on a machine that has none left."""
+
+    def verify(self, hash: str | bytes, password: str | bytes) -> Literal[True]:
+        raise MemoryError
+
+
+async def test_a_password_that_could_not_be_looked_at_costs_no_try(access: World) -> None:
+    """It was no wrong one: afterwards there are as many tries as before."""
+    owner = await access.user("owner", "owner")
+    entrance = Entrance(
+        access.database,
+        settings=lambda: access.settings,
+        limits=ProcessRateLimits(),
+        clock=lambda: access.now_ms,
+        passwords=Passwords(lambda: OutOfMemory(time_cost=1, memory_cost=8, parallelism=1)),
+    )
+    for _ in range(access.settings.sign_in.tries + 1):
+        with pytest.raises(MemoryError):
+            await entrance.signing_in.by_password("owner", PASSWORD, HERE)
+
+    assert owner == await acting(access, await access.signing_in.by_password("owner", PASSWORD, HERE))
+
+
 async def test_every_try_is_counted(access: World) -> None:
     """Admitted, refused and asked to wait: by the figures somebody hears of an attack."""
     metrics = Metrics(version="1")
