@@ -16,7 +16,7 @@ from gateway.admin.passwords import Passwords, check_new, made_password
 from gateway.admin.rights import Grant, Role
 from gateway.admin.tries import Knock, Tries
 
-Id = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,18}$", description="A number, as text.")]
+Id = Annotated[str, msgspec.Meta(pattern=r"^[0-8]?[0-9]{1,18}$", description="A number, as text.")]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 
 

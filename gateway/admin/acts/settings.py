@@ -156,7 +156,7 @@ class ChangeTold(msgspec.Struct, frozen=True, kw_only=True):
 
 class HistoryAsked(msgspec.Struct, frozen=True, kw_only=True):
     limit: Annotated[int, msgspec.Meta(ge=1, le=200)] = 50
-    after: Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,18}$")] | None = None
+    after: Annotated[str, msgspec.Meta(pattern=r"^[0-8]?[0-9]{1,18}$")] | None = None
 
 
 class RevisionLine(msgspec.Struct, frozen=True, kw_only=True):

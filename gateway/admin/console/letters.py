@@ -167,10 +167,10 @@ PART = Part(
     pages=(
         get("/dead-letters", listing),
         post("/dead-letters", many),
-        get("/dead-letters/{turn:[0-9]{1,18}}", show),
-        post("/dead-letters/{turn:[0-9]{1,18}}/retry", retry),
-        post("/dead-letters/{turn:[0-9]{1,18}}/discard", discard),
-        post("/dead-letters/{turn:[0-9]{1,18}}/answer", answer),
+        get("/dead-letters/{turn:[0-9]{1,19}}", show),
+        post("/dead-letters/{turn:[0-9]{1,19}}/retry", retry),
+        post("/dead-letters/{turn:[0-9]{1,19}}/discard", discard),
+        post("/dead-letters/{turn:[0-9]{1,19}}/answer", answer),
     ),
     nav=(NavEntry(group="see", word="letters.title", path=LETTERS, right="handle"),),
 )

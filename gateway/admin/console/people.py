@@ -17,7 +17,7 @@ from gateway.admin.console.visit import Visit
 from gateway.admin.operations import FieldProblem, Invalid, Operation
 
 PEOPLE, REQUESTS = "/admin/people", "/admin/privacy-requests"
-_PERSON = "/people/{person:[0-9]{1,18}}"
+_PERSON = "/people/{person:[0-9]{1,19}}"
 
 
 async def find(visit: Visit) -> web.StreamResponse:
@@ -183,7 +183,7 @@ PART = Part(
         post(f"{_PERSON}/erase", erase),
         post(f"{_PERSON}/request", request),
         get("/privacy-requests", requests),
-        post("/privacy-requests/{request:[0-9]{1,18}}/met", met),
+        post("/privacy-requests/{request:[0-9]{1,19}}/met", met),
     ),
     nav=(
         NavEntry(group="people", word="people.title", path=PEOPLE, right="people"),
