@@ -105,13 +105,16 @@ class Humans:
         if event.chat_type != "group" or not self._live:
             return False
         channel = encode_part(event.channel)
-        row = self._live.get(Place(channel, encode_conversation(event.room, event.thread), ANY))
-        return row is not None and silent(row, settings_of(row, self._configuration()).takeover)
+        return self._silent(Place(channel, encode_conversation(event.room, event.thread), ANY))
 
     def has(self, event: MessageEvent) -> bool:
-        """Whether a message, private or not, is in a conversation that a human has or was asked for, as of the last look: no
-        quota holds there."""
-        return bool(self._live) and any(place in self._live for place in places_in(event))
+        """Whether a message, private or not, is in a conversation that is a human's alone, as of the last look: no agent is
+        asked, so no quota holds there."""
+        return bool(self._live) and any(self._silent(place) for place in places_in(event))
+
+    def _silent(self, place: Place) -> bool:
+        row = self._live.get(place)
+        return row is not None and silent(row, settings_of(row, self._configuration()).takeover)
 
     def reaches(self, channel: str) -> bool:
         """Whether a human could answer there at all."""

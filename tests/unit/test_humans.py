@@ -264,6 +264,16 @@ class TestFollowing:
         heard = [fresh.covers(world.route(chat_type="group", room=room).event) for room in ("r1", "r2", "quiet", "r9")]  # type: ignore[arg-type]
         assert [True, False, True, False] == heard
 
+    async def test_quotas_hold_while_the_agent_still_answers(self, world: World) -> None:
+        """Whoever asks for a human has not thereby all the answers that they like; what a human alone is told is no answer."""
+        await world.humans.begin(await world.turn(world.route(room="r1")), ANN, over=False)
+        for room in ("r2", "quiet"):
+            await world.humans.ask_for(await world.turn(world.route(room=room)), None)
+        await world.humans.learn()
+
+        freed = [world.humans.has(world.route(room=room).event) for room in ("r1", "r2", "quiet", "r9")]  # type: ignore[arg-type]
+        assert [True, False, True, False] == freed
+
     async def test_while_the_database_is_away_the_last_look_counts(self, world: World) -> None:
         """People are answered, and who has a human keeps them."""
         mine = await world.humans.begin(await world.turn(), ANN, over=False)

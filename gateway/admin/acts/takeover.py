@@ -39,8 +39,7 @@ class TakeoversAsked(msgspec.Struct, frozen=True, kw_only=True):
 
 class TakeoverTold(msgspec.Struct, frozen=True, kw_only=True):
     """A take-over. `user` is the account in a private talk. `touched_ms` is when the operator last did something, `ends_ms` when
-    it ends by itself; None: it has ended. `note` is why a human was asked for, `summary` what was left for the agent: for those
-    who may read the conversation, None else. `turn` is the last one, `mine` says that the asker has it."""
+    it ends by itself; None: it has ended. `turn` is the last one, `mine` says that the asker has it."""
 
     takeover: str
     channel: str
@@ -58,8 +57,6 @@ class TakeoverTold(msgspec.Struct, frozen=True, kw_only=True):
     ends_ms: int | None
     how: str | None
     turn: str
-    note: str | None = None
-    summary: str | None = None
 
 
 class TakeoversPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,9 +124,11 @@ class MessageTold(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MessagesTold(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of the running session, oldest first."""
+    """The end of the running session, oldest first; `note`: why a human was asked for, `summary`: what was left for the agent."""
 
     messages: tuple[MessageTold, ...]
+    note: str | None
+    summary: str | None
 
 
 class DraftTold(msgspec.Struct, frozen=True, kw_only=True):
@@ -298,7 +297,7 @@ class TakeoverActs:
         acting.note(takeover=str(found.id))
         route, room = self._place(found)
         rows = await self._talk.recent(route.memory_scope(), agent_change=room.agent_change, most=asked.limit)
-        return MessagesTold(messages=tuple(_message(row) for row in rows))
+        return MessagesTold(messages=tuple(_message(row) for row in rows), note=found.note, summary=found.summary)
 
     async def say(self, acting: Acting, asked: Said) -> SaidTold:
         found = await self._found(acting, asked.takeover)
@@ -358,7 +357,6 @@ class TakeoverActs:
     def _told(self, acting: Acting, of: Takeover) -> TakeoverTold:
         channel = decode_channel(of)
         room, slash, thread = of.conversation.partition("/")
-        reads = acting.may("read", channel)
         ends_ms = deadline_ms(of, settings_of(of, self._configuration()).takeover)
         return TakeoverTold(
             takeover=str(of.id),
@@ -377,8 +375,6 @@ class TakeoverActs:
             ends_ms=None if of.state == "ended" else ends_ms,
             how=of.how,
             turn=str(of.turn_id),
-            note=of.note if reads else None,
-            summary=of.summary if reads else None,
         )
 
 

@@ -76,6 +76,7 @@ async def _shown(
     draft: str | None = None,
 ) -> web.Response:
     mine = of.mine and of.state == "active"
+    said = await _said(visit, of)
     return visit.render(
         "takeovers/one.html",
         status=status,
@@ -86,7 +87,9 @@ async def _shown(
         handles=visit.may("handle", of.channel),
         reads=visit.may("read", of.channel),
         mine=mine,
-        messages=await _messages(visit, of),
+        messages=None if said is None else said.messages,
+        note=said and said.note,
+        left=said and said.summary,
         marker=_marker(visit, of),
         stand=_stand(of),
         over=False,
@@ -119,9 +122,9 @@ async def news(visit: Visit) -> web.StreamResponse:
     over = seen not in (None, _stand(of))
     if over and seen != WRITING:
         return web.Response(status=204, headers={"HX-Refresh": "true"})
-    return visit.piece(
-        "takeovers/talk.html", of=of, messages=await _messages(visit, of), marker=marker, stand=_stand(of), over=over
-    )
+    said = await _said(visit, of)
+    messages = None if said is None else said.messages
+    return visit.piece("takeovers/talk.html", of=of, messages=messages, marker=marker, stand=_stand(of), over=over)
 
 
 async def say(visit: Visit) -> web.StreamResponse:
@@ -160,12 +163,12 @@ async def hand_back(visit: Visit) -> web.StreamResponse:
     return visit.see_other(TAKEOVERS, told="takeovers.backed")
 
 
-async def _messages(visit: Visit, of: acts.TakeoverTold) -> tuple[acts.MessageTold, ...] | None:
-    """Return what was said; None: the reader may not see it, or nobody can any more."""
+async def _said(visit: Visit, of: acts.TakeoverTold) -> acts.MessagesTold | None:
+    """Return what was said, and why a human was asked for; None: the reader may not see it, or nobody can any more."""
     if not visit.may("read", of.channel) or not of.room:
         return None
     told: acts.MessagesTold = await visit.perform(acts.MESSAGES, asked(acts.MESSAGES, takeover=of.takeover, limit=100))
-    return told.messages
+    return told
 
 
 def _marker(visit: Visit, of: acts.TakeoverTold) -> str:
