@@ -38,7 +38,7 @@ SHOWN: dict[Operation, object] = {
     credentials.TOKENS_LIST: credentials.TokensPage(tokens=(), next=None),
     dead_letters.LIST: dead_letters.LettersPage(letters=(), next=None),
     takeover.SHOW: TAKEN,
-    takeover.MESSAGES: takeover.MessagesTold(messages=()),
+    takeover.MESSAGES: takeover.MessagesTold(messages=(), note=None, summary=None),
     access.USERS_LIST: access.UsersPage(users=(), next=None),
 }
 
