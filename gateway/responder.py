@@ -153,8 +153,10 @@ class Responder:
             adapter = self._live.made(address.channel)
             chunks = await chunks_of(adapter, outgoing.text)
             message_id, current = await shown.end(), self._current(address)
-            quoting, said = await self._addressed(turn, routes[0], current), message_of(routes[0])
-            target = target_of(whispered(quoting, outgoing, said=said, adapter=adapter))
+            standing = message_id if current is address else None  # else it stays behind in the old room
+            # What stands there already was shown before whoever has spoken since: it needs no quote to be understood.
+            quoting = current if standing is not None else await self._addressed(turn, routes[0], current)
+            target = target_of(whispered(quoting, outgoing, said=message_of(routes[0]), adapter=adapter))
             reply = Reply(
                 event_ids=ids,
                 turn_id=turn.turn_id,
@@ -168,7 +170,7 @@ class Responder:
                 lane=turn.claim.lane,
                 fence=turn.claim.fence,
                 now_ms=now_ms(),
-                shown=message_id if current is address else None,  # else it stays behind in the old room
+                shown=standing,
             )
             with self._traces.span("store", chunks=len(chunks)):
                 await self._outbox.put(reply)

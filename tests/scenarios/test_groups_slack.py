@@ -97,7 +97,7 @@ async def test_what_is_answered_is_quoted_when_others_spoke_since(there: World) 
     general = there.bot.workspace.channel("general", members=[there.ann, there.bob, there.bot])
     root = await there.ann.says(general, f"{there.bot.mention} first")
     await shows(there, general, 2)
-    held = Held()
+    held = Held(first="")
     there.model.script = held
     there.model.called.clear()
     await there.ann.says(general, f"{there.bot.mention} where is\nthe *order*?", thread=root)
@@ -111,7 +111,7 @@ async def test_what_is_answered_is_quoted_when_others_spoke_since(there: World) 
     *_, plain = await shows(there, general, 4)
 
     assert quoting.startswith("> Ann: where is the ")
-    assert quoting.endswith("First words, and the rest.")
+    assert quoting.endswith(", and the rest.")
     assert "re: thanks" == plain
 
 

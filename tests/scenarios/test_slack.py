@@ -273,6 +273,21 @@ async def test_an_answer_shows_while_it_is_made_and_the_finished_one_takes_its_p
     assert there.bot.workspace.called("assistant.threads.setStatus")
 
 
+@pytest.mark.asyncio(loop_scope="module")
+async def test_an_answer_that_stood_there_before_others_spoke_quotes_nobody(there: World) -> None:
+    """It is finished in its place, above what they said."""
+    held = Held()
+    there.model.script = held
+    general = there.bot.workspace.channel("general", members=[there.ann, there.bob, there.bot])
+    ts = await there.ann.says(general, f"{there.bot.mention} hi")
+    growing = await there.answered(general, "First words", after=ts)
+    await there.bob.says(general, "我也想知道", thread=ts)
+    await there.platform.settled()
+    held.go_on.set()
+
+    assert growing is await there.answered(general, "First words, and the rest.", after=ts)
+
+
 async def test_two_workspaces_and_two_agents_stay_apart(storage: str, tmp_path: Path) -> None:
     """One process, two apps in two workspaces, each with its agent: neither hears, knows or answers for the other (A12)."""
     async with slack() as platform, model_server(lambda prompt: "?") as model:
