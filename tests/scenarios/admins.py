@@ -76,25 +76,20 @@ class Admins:
         return {role: await self.token(role) for role in ROLES}
 
     async def ask(self, token: str | None, method: str, path: str, body: Any = None, *, origin: str = "") -> Answer:
-        """Ask the REST door with a token (None: with none), from a page of `origin`."""
+        """Ask the REST door with a token (None: with none), from a page of `origin`; a stream is not read."""
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         headers |= {"Origin": origin} if origin else {}
         sent = {} if body is None else {"json": body}
         url = f"{self.url}{path}"
         async with self.stage.session.request(method, url, headers=headers, **sent) as response:
-            text = await response.text(errors="replace")
-            json_ = response.content_type in ("application/json", "application/problem+json")
-            return Answer(response.status, dict(response.headers), text, json.loads(text) if json_ and text else None)
-
-    async def call(self, token: str | None, operation: Operation, values: Mapping[str, Any]) -> Answer:
-        """Ask for an operation; of an answer without an end nothing is read."""
-        method, path, body = asked(operation, values)
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        async with self.stage.session.request(method, f"{self.url}{path}", headers=headers, json=body) as response:
             endless = response.content_type == "text/event-stream"
             text = "" if endless else await response.text(errors="replace")
             json_ = response.content_type in ("application/json", "application/problem+json")
             return Answer(response.status, dict(response.headers), text, json.loads(text) if json_ and text else None)
+
+    async def call(self, token: str | None, operation: Operation, values: Mapping[str, Any]) -> Answer:
+        """Ask for an operation."""
+        return await self.ask(token, *asked(operation, values))
 
     async def user(self, name: str, role: Role = "owner", channel: str | None = None) -> str:
         """Make somebody who signs in by PASSWORD; return their number."""

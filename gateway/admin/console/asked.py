@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 import msgspec
 
@@ -10,11 +11,22 @@ from gateway.admin.binding import request_of
 from gateway.admin.operations import FieldProblem, Invalid, Operation
 from gateway.errors import GatewayFault
 
+DAY_MS = 86_400_000
+
 
 def asked(operation: Operation, /, **values: object) -> msgspec.Struct:
     """Return the operation's request, checked as every door does; what is None or "" counts as left out. Raises `Invalid`."""
     given = {name: value for name, value in values.items() if value not in (None, "")}
     return request_of(operation, given, path={}, strict=False)
+
+
+def day_ms(field: str, day: str) -> int:
+    """Return when a day of UTC begins, written as 2026-11-30. Raises `Invalid` for one that is none."""
+    try:
+        return int(datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC).timestamp()) * 1000
+    except ValueError:
+        problem = FieldProblem(path=field, value=day, problem="is no day", remedy="write it as 2026-11-30")
+        raise Invalid(f"{field}: {day[:40]!r} is no day; write it as 2026-11-30", problems=(problem,)) from None
 
 
 def problems_of(fault: GatewayFault) -> tuple[FieldProblem, ...]:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from urllib.parse import urlencode
 
 from aiohttp import web
 
 from gateway.admin.acts import audit
-from gateway.admin.console.asked import asked
+from gateway.admin.console.asked import DAY_MS, asked, day_ms
 from gateway.admin.console.audit_words import WORDS
 from gateway.admin.console.fields import Choice, Field
 from gateway.admin.console.part import NavEntry, Part, get
 from gateway.admin.console.visit import Visit
-from gateway.admin.operations import FieldProblem, Invalid
 
 AUDIT = "/admin/audit"
-DAY_MS = 86_400_000
 _FIELDS = ("actor", "operation", "outcome", "channel", "since", "until")
 _OUTCOMES = ("done", "refused", "failed")
 _MOODS = {"done": "good", "refused": "warn", "failed": "bad"}
@@ -78,18 +75,10 @@ def _given(wanted: Mapping[str, str]) -> dict[str, object]:
     """Return what the act is asked for: whole days of UTC, the last one included. Raises `Invalid` for a day that is none."""
     given: dict[str, object] = {name: value for name, value in wanted.items() if name not in ("since", "until")}
     if "since" in wanted:
-        given["from_ms"] = _begins_ms("since", wanted["since"])
+        given["from_ms"] = day_ms("since", wanted["since"])
     if "until" in wanted:
-        given["until_ms"] = _begins_ms("until", wanted["until"]) + DAY_MS
+        given["until_ms"] = day_ms("until", wanted["until"]) + DAY_MS
     return given
-
-
-def _begins_ms(field: str, day: str) -> int:
-    try:
-        return int(datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC).timestamp()) * 1000
-    except ValueError:
-        problem = FieldProblem(path=field, value=day, problem="is no day", remedy="write it as 2026-11-30")
-        raise Invalid(f"{field}: {day[:40]!r} is no day; write it as 2026-11-30", problems=(problem,)) from None
 
 
 PART = Part(

@@ -6,7 +6,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 from aiohttp import web
-from multidict import MultiMapping
 
 from gateway.admin.acts import dead_letters as acts
 from gateway.admin.console.asked import asked, problems_of
@@ -35,7 +34,7 @@ async def _listed(
     results: tuple[acts.OneOfMany, ...] = (),
     others: bool = False,
 ) -> web.Response:
-    wanted = _filter(visit.form if visit.form else visit.query)
+    wanted = visit.wanted(*_FIELDS, of=visit.form or visit.query)
     page: acts.LettersPage = await visit.perform(acts.LIST, asked(acts.LIST, **wanted, after=visit.query.get("after")))
     return visit.render(
         "letters/list.html",
@@ -73,7 +72,8 @@ async def _listed(
 
 async def many(visit: Visit) -> web.StreamResponse:
     """Deal with those that were ticked, or with all that the filter names, and tell what became of each."""
-    turns, every, wanted = visit.form.getall("turn", []), visit.form.get("all") == "on", _filter(visit.form)
+    turns, every = visit.form.getall("turn", []), visit.form.get("all") == "on"
+    wanted = visit.wanted(*_FIELDS, of=visit.form)
     back = f"{LETTERS}?{urlencode(wanted)}" if wanted else LETTERS
     if not turns and not every:
         return visit.see_other(back, told="letters.none_ticked")
@@ -87,10 +87,6 @@ async def many(visit: Visit) -> web.StreamResponse:
     if not dealt.more and all(one.done for one in dealt.results):
         return visit.see_other(back, told="letters.all_dealt", count=len(dealt.results))
     return await _listed(visit, results=dealt.results, others=dealt.more)
-
-
-def _filter(fields: MultiMapping[str]) -> dict[str, str]:
-    return {name: value for name in _FIELDS if (value := fields.get(name, "").strip())}
 
 
 async def show(visit: Visit) -> web.StreamResponse:

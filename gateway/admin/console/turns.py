@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
-from datetime import UTC, datetime
 from urllib.parse import urlencode
 
 import msgspec
@@ -11,7 +10,7 @@ from aiohttp import web
 
 from gateway.admin.acts import settings
 from gateway.admin.acts import turns as acts
-from gateway.admin.console.asked import asked, problems_of
+from gateway.admin.console.asked import DAY_MS, asked, day_ms, problems_of
 from gateway.admin.console.fields import Choice, Field
 from gateway.admin.console.part import NavEntry, Part, get, post
 from gateway.admin.console.settings import form_url
@@ -27,7 +26,6 @@ MOODS = {
 }  # fmt: skip
 PIECES = {"sent": "good", "unknown": "warn", "dead": "bad"}
 _FILTERS = ("channel", "states", "rule", "room", "person", "link", "day")
-_DAY_MS = 86_400_000
 
 
 async def listing(visit: Visit) -> web.StreamResponse:
@@ -57,15 +55,8 @@ def _given(wanted: dict[str, str]) -> dict[str, object]:
     if "states" in wanted:
         given["states"] = [wanted["states"]]
     if "day" in wanted:
-        try:
-            began = datetime.strptime(wanted["day"], "%Y-%m-%d").replace(tzinfo=UTC)
-        except ValueError:
-            problem = FieldProblem(
-                path="day", value=wanted["day"], problem="is no day", remedy="write it as 2026-11-30"
-            )
-            raise Invalid("day: write it as 2026-11-30", problems=(problem,)) from None
-        given["since_ms"] = max(int(began.timestamp() * 1000), 0)
-        given["until_ms"] = max(int(began.timestamp() * 1000), 0) + _DAY_MS
+        given["since_ms"] = max(day_ms("day", wanted["day"]), 0)
+        given["until_ms"] = max(day_ms("day", wanted["day"]), 0) + DAY_MS
     return given
 
 

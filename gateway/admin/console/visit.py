@@ -61,9 +61,10 @@ class Visit:
         """The URL's query."""
         return self.request.query
 
-    def wanted(self, *names: str) -> dict[str, str]:
-        """Return what the query says of these names, without space around it; what it leaves empty is not there."""
-        return {name: value for name in names if (value := self.query.get(name, "").strip())}
+    def wanted(self, *names: str, of: MultiMapping[str] | None = None) -> dict[str, str]:
+        """Return what the query, or `of`, says of these names, without space around it; what it leaves empty is not there."""
+        said = self.query if of is None else of
+        return {name: value for name in names if (value := said.get(name, "").strip())}
 
     @property
     def fields(self) -> Mapping[str, str]:
