@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
 import msgspec
 
-from gateway.admin.database import Database, Row, Transaction, Value
+from gateway.admin.database import Database, Row, Transaction, Value, listed
 from gateway.admin.operations import Acting, AuditOutcome
 
 LONGEST = 4000
@@ -147,9 +147,9 @@ def _condition(asked: Asked) -> tuple[str, dict[str, Value]]:
         parts.append("(operation = :operation OR substr(operation, 1, length(CAST(:part AS TEXT))) = :part)")
         values |= {"operation": asked.operation, "part": f"{asked.operation}."}
     if asked.channels is not None:
-        names = {f"channel_{'x' * number}": channel for number, channel in enumerate(sorted(asked.channels))}
-        parts.append(f"channel IN ({', '.join(f':{name}' for name in names)})" if names else "1 = 0")
-        values |= names
+        names, channels = listed(sorted(asked.channels))
+        parts.append(f"channel IN ({names})")
+        values |= channels
     if asked.from_ms is not None:
         parts.append("at_ms >= :since")
         values["since"] = asked.from_ms

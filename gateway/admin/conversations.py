@@ -30,9 +30,9 @@ from gateway.admin.acts.conversations import (
 from gateway.admin.operations import Acting, FieldProblem, Handlers, Invalid
 from gateway.admin.seen import (
     admit,
+    amendments_of,
     code_of,
     cursor,
-    gone,
     mark,
     message_id_of,
     missing,
@@ -43,7 +43,7 @@ from gateway.admin.seen import (
     text_of,
     visible,
 )
-from gateway.amending import amended
+from gateway.amending import DELETED, amended
 from gateway.inbox.base import Event, Inbox
 from gateway.inbox.looking import Looking, Sent
 from gateway.routing import Route
@@ -145,14 +145,13 @@ class ConversationActs:
     async def _unheard(self, events: Sequence[Event]) -> list[tuple[int, LineTold]]:
         """Return what came in and is no part of memory, each with its place; as edits have left it, and without words that were
         deleted. Of an operator's coming and going the notice tells."""
-        subjects = sorted({event.subject for event in events if event.subject is not None})
-        about = await self._inbox.amendments(subjects) if subjects else []
+        about = await amendments_of(self._inbox, events)
         told = []
         for event in events:
             route = route_of(event)
             if route is None or route.human is None or route.human.act == "said":
                 said = [one for one in about if one.subject == event.subject]
-                left = None if route is None or gone(event, said) else amended(route, said)
+                left = None if route is None or event.outcome == DELETED else amended(route, said)
                 told.append((event.id, _unheard(event, route, "" if left is None else text_of(left.event))))
         return told
 

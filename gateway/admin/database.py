@@ -58,6 +58,17 @@ class Database(Protocol):
         ...
 
 
+def listed(items: Sequence[Value]) -> tuple[str, dict[str, Value]]:
+    """Return what stands within `IN (…)` for these values, and the values by name; of no values, what nothing is in."""
+    names = [f"item_{letters(number)}" for number in range(len(items))]
+    return ", ".join(f":{name}" for name in names) or "NULL", dict(zip(names, items, strict=True))
+
+
+def letters(number: int) -> str:
+    """Return a number in letters: names of parameters have no digits."""
+    return str(number).translate(str.maketrans("0123456789", "abcdefghij"))
+
+
 def stored(values: dict[str, Value]) -> dict[str, Value]:
     """Return the values as both databases can hold them: what no text may have in it becomes U+FFFD."""
     return {name: storable(value) if isinstance(value, str) else value for name, value in values.items()}

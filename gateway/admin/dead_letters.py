@@ -38,7 +38,7 @@ from gateway.admin.acts.dead_letters import (
 )
 from gateway.admin.letter_lines import UNKNOWN_SEND, channel_of, fitting, line_of, piece_told, route_of, said_told
 from gateway.admin.operations import Acting, Disagrees, FieldProblem, Handlers, Invalid, Missing
-from gateway.admin.seen import gone
+from gateway.admin.seen import amendments_of, gone
 from gateway.errors import StoreBusy
 from gateway.inbox.base import Inbox, Target
 from gateway.inbox.dead import ByHand, DeadLetters, Letter, Wanted
@@ -99,8 +99,7 @@ class DeadLetterActs:
         )
 
     async def _said(self, letter: Letter) -> tuple[SaidTold, ...]:
-        subjects = sorted({event.subject for event in letter.events if event.subject is not None})
-        about = await self._inbox.amendments(subjects) if subjects else []
+        about = await amendments_of(self._inbox, letter.events)
         return tuple(said_told(event, gone=gone(event, about)) for event in letter.events)
 
     async def retry(self, acting: Acting, asked: RetryAsked) -> LetterDealt:

@@ -90,10 +90,10 @@ class SecretActs:
 
     async def _fits(self, asked: SecretPut) -> None:
         newest = await self._revisions.newest() or Overlay(number=0, tree={})
-        before = {_kind(one) for one in await self._problems(newest, {})}
-        after = await self._problems(newest, {asked.name: asked.value})
-        if found := [one for one in after if _kind(one) not in before]:
-            raise refused(InvalidSettings(found))
+        if after := await self._problems(newest, {asked.name: asked.value}):
+            before = {_kind(one) for one in await self._problems(newest, {})}
+            if found := [one for one in after if _kind(one) not in before]:
+                raise refused(InvalidSettings(found))
 
     async def _problems(self, overlay: Overlay, secrets: Mapping[str, str]) -> tuple[Problem, ...]:
         try:

@@ -1,16 +1,17 @@
-"""What the acts that look at things share: which channels an actor may look at, numbers and marks out of requests. Pure."""
+"""What the acts that look at things share: which channels an actor may look at, numbers and marks out of requests, and what
+became of messages since."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from adapters.base import DeleteEvent, EditEvent, InboundEvent, MessageEvent, MoveEvent, PresenceEvent
 from gateway.admin.operations import Acting, FieldProblem, Invalid, Missing
 from gateway.amending import DELETED, emptied
-from gateway.inbox.base import Event
+from gateway.inbox.base import Event, Inbox
 from gateway.routing import Route, decode
 
 _GREATEST = (1 << 63) - 1
@@ -114,6 +115,12 @@ def message_id_of(route: Route) -> str | None:
 def text_of(said: InboundEvent) -> str:
     """Return what was said."""
     return said.text if isinstance(said, MessageEvent | EditEvent) else ""
+
+
+async def amendments_of(inbox: Inbox, events: Iterable[Event]) -> Sequence[Event]:
+    """Return the edits and deletions of the messages of these events, oldest first. Raises `StoreBusy`."""
+    subjects = sorted({event.subject for event in events if event.subject is not None})
+    return await inbox.amendments(subjects) if subjects else ()
 
 
 def gone(event: Event, about: Iterable[Event]) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from config.overlay import WHOLE, Overlay, Said
+from config.overlay import Overlay, Said, plain
 from config.problems import path_text
 from gateway.admin.acts.settings import (
     COMPARE,
@@ -111,5 +111,4 @@ def _told(said: Said) -> str | None:
 
 
 def _json(said: Said) -> str:
-    value = said[WHOLE] if isinstance(said, dict) and WHOLE in said else said
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(plain(said), ensure_ascii=False)

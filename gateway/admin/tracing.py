@@ -23,7 +23,7 @@ from gateway.admin.acts.turns import (
 from gateway.admin.database import Database
 from gateway.admin.operations import Acting, Handlers
 from gateway.admin.reasons import decided, setting_told
-from gateway.admin.seen import admit, code_of, gone, missing, number, route_of, rule_of
+from gateway.admin.seen import admit, amendments_of, code_of, gone, missing, number, route_of, rule_of
 from gateway.admin.service import Admin
 from gateway.admin.trace_told import Prompted, call_told, lessons_told, piece_told, prompt_told, said_told
 from gateway.inbox.base import Event, Inbox
@@ -141,8 +141,7 @@ class TraceActs:
     async def _about(self, event: Event, events: Sequence[Event]) -> tuple[Sequence[Event], Sequence[Event]]:
         """Return all edits and deletions of the turn's messages, and what is told of them: the newest, oldest first; beside an
         edit or a deletion the message itself, too."""
-        subjects = sorted({one.subject for one in events if one.subject is not None})
-        amendments = await self._inbox.amendments(subjects) if subjects else []
+        amendments = await amendments_of(self._inbox, events)
         if event.kind == "message" or event.subject is None:
             return amendments, amendments[-ABOUT:]
         return amendments, (await self._looking.about(event.subject))[::-1]

@@ -13,11 +13,10 @@ from ipaddress import IPv6Address, ip_address, ip_network
 
 from config.admin import SignInSettings
 from gateway.admin.access import SERIALLY
-from gateway.admin.database import Database, Transaction, Value
+from gateway.admin.database import Database, Transaction, listed
 
 BOUND = 20_000
 """Counts that are kept: beyond them the oldest are forgotten."""
-_COUNTS = "SELECT digest, wrong, last_ms FROM admin_tries WHERE digest IN (:a, :b, :c)"
 _PUT = """INSERT INTO admin_tries (digest, wrong, last_ms) VALUES (:digest, :wrong, :last)
   ON CONFLICT (digest) DO UPDATE SET wrong = excluded.wrong, last_ms = excluded.last_ms"""
 _OLD = """DELETE FROM admin_tries WHERE last_ms <= :before OR last_ms >= :behind OR last_ms <=
@@ -101,9 +100,9 @@ class Tries:
 
 
 async def _counts(db: Transaction, limits: Sequence[Limit]) -> Mapping[str, Count]:
-    digests: list[Value] = [limit.digest for limit in limits]
-    a, b, c = (*digests, None, None)[:3]
-    return {digest: Count(int(wrong), int(last_ms)) for digest, wrong, last_ms in await db.rows(_COUNTS, a=a, b=b, c=c)}
+    names, values = listed([limit.digest for limit in limits])
+    rows = await db.rows(f"SELECT digest, wrong, last_ms FROM admin_tries WHERE digest IN ({names})", **values)
+    return {digest: Count(int(wrong), int(last_ms)) for digest, wrong, last_ms in rows}
 
 
 def limits_of(knock: Knock, settings: SignInSettings) -> tuple[Limit, ...]:

@@ -7,10 +7,10 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from gateway.admin.database import Database, Row, Value
+from gateway.admin.database import Database, Row, Value, letters
 from gateway.usage.entries import Purpose
 from gateway.usage.quotas import Measure
-from gateway.usage.rows import SUMS, Amounts, Subject, letters
+from gateway.usage.rows import SUMS, Amounts, Subject
 from gateway.usage.windows import Span, Starts
 
 By = Literal["channel", "room", "person", "agent", "model", "purpose", "day"]

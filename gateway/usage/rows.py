@@ -11,7 +11,7 @@ from datetime import tzinfo
 from functools import cache
 from typing import Literal, NamedTuple, TypeVar
 
-from gateway.admin.database import Database, Transaction, Value
+from gateway.admin.database import Database, Transaction, Value, letters, listed
 from gateway.usage.entries import NOBODY, Entry, Purpose
 from gateway.usage.windows import SPANS, Span, Starts, starts
 
@@ -132,7 +132,7 @@ class UsageRows:
         """Return which of these calls for answers are counted already."""
         found: set[int] = set()
         for some in _batched(sorted(ids)):
-            names, values = _listed(some)
+            names, values = listed(some)
             sql = f"SELECT id FROM usage_entries WHERE purpose = 'answer' AND id IN ({names})"
             async with self._database.reading() as db:
                 found |= {row[0] for row in await db.rows(sql, **values)}
@@ -259,16 +259,6 @@ def _counting(subjects: int) -> str:
       WHERE kind = :kind_{{at}} AND channel = :channel_{{at}} AND name = :name_{{at}}
       AND span IN ('minute', 'day', 'month') AND start IN (:minute, :day, :month)"""
     return " UNION ALL ".join(one.format(n=n, at=letters(n)) for n in range(subjects))
-
-
-def _listed(items: Sequence[Value]) -> tuple[str, dict[str, Value]]:
-    names = [f"item_{letters(number)}" for number in range(len(items))]
-    return ", ".join(f":{name}" for name in names), dict(zip(names, items, strict=True))
-
-
-def letters(number: int) -> str:
-    """Return a number in letters: names of parameters have no digits."""
-    return str(number).translate(str.maketrans("0123456789", "abcdefghij"))
 
 
 def _value(value: Value | bool) -> Value:

@@ -26,7 +26,7 @@ from memory.browsing import (
     folded,
 )
 from memory.key import Scope, encode_part
-from memory.stores.person_steps import FAMILY, Ask, Rows, Values
+from memory.stores.person_steps import FAMILY, Ask, Rows, Values, spoken_in
 from memory.stores.rows import decoded_user
 
 Result = TypeVar("Result")
@@ -103,8 +103,9 @@ def _of_channels(
         if room is None:
             rows = yield Ask(f"{walk} LIMIT :most", values | {"most": most})
         else:
-            inside: Values = {"most": TALKS, "room": room, "begins": f"{room}/", "length": len(room) + 1}
-            rows = yield Ask(f"SELECT * FROM ({walk} LIMIT :most) AS passed WHERE {_IN_ROOM}", values | inside)
+            inside: Values = {"most": TALKS, "few": most, "room": room, "begins": f"{room}/", "length": len(room) + 1}
+            sql = f"SELECT * FROM ({walk} LIMIT :most) AS passed WHERE {_IN_ROOM} ORDER BY last_ms DESC, id DESC LIMIT :few"
+            rows = yield Ask(sql, values | inside)
             ends = yield Ask(f"{walk} LIMIT 1 OFFSET :most", values | {"most": TALKS - 1})
             edge = max([one for one in (edge, *map(_mark, map(_talk, ends))) if one is not None], default=None)
         found += map(_talk, rows)
@@ -140,10 +141,7 @@ def _of_person(person_id: int, channels: Sequence[str] | None) -> Looked[list[Ta
 
 def _where_spoken(table: str) -> str:
     columns = ", ".join(f"s.{column.strip()}" for column in _TALK.split(","))
-    return f"""WITH RECURSIVE spoken (scope_id) AS (
-        SELECT max(scope_id) FROM {table} WHERE person_id = :person
-        UNION ALL SELECT (SELECT max(m.scope_id) FROM {table} AS m
-          WHERE m.person_id = :person AND m.scope_id < spoken.scope_id) FROM spoken WHERE spoken.scope_id IS NOT NULL)
+    return f"""{spoken_in(table)}
       SELECT {columns} FROM spoken JOIN scopes AS s ON s.id = spoken.scope_id LIMIT :most"""
 
 

@@ -188,12 +188,18 @@ def seen(person_id: int) -> Step[tuple[Account, ...]]:
     return tuple(sorted(found))
 
 
-def _ends_of_talks(table: str, end: str) -> str:
-    """Each conversation is found by the index, and then the end of it: not each message."""
+def spoken_in(table: str) -> str:
+    """Return how a statement begins that has `spoken`: the person's conversations, each found by the index, those that began last
+    first, and behind them NULL."""
     return f"""WITH RECURSIVE spoken (scope_id) AS (
         SELECT max(scope_id) FROM {table} WHERE person_id = :person
         UNION ALL SELECT (SELECT max(m.scope_id) FROM {table} AS m
-          WHERE m.person_id = :person AND m.scope_id < spoken.scope_id) FROM spoken WHERE spoken.scope_id IS NOT NULL),
+          WHERE m.person_id = :person AND m.scope_id < spoken.scope_id) FROM spoken WHERE spoken.scope_id IS NOT NULL)"""
+
+
+def _ends_of_talks(table: str, end: str) -> str:
+    """Each conversation is found by the index, and then the end of it: not each message."""
+    return f"""{spoken_in(table)},
       talks (scope_id) AS (SELECT scope_id FROM spoken WHERE scope_id IS NOT NULL LIMIT :most)
       SELECT DISTINCT m."user", m.channel FROM talks JOIN {table} AS m ON m.scope_id = talks.scope_id
         AND m.id = (SELECT {end}(x.id) FROM {table} AS x WHERE x.person_id = :person AND x.scope_id = talks.scope_id)"""

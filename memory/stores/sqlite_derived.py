@@ -148,7 +148,8 @@ def settle(db: sqlite3.Connection, learned: Learned, *, ids: Ids) -> bool:
     ledger, person_id = learned.ledger, learned.person_id
     if any(_is_another(db, ledger.scope_id, id_, version) for id_, version in learned.versions):
         return False
-    if person_id is not None and known_person(db, ledger.person_id) != person_id:
+    speaker = known_person(db, ledger.person_id)
+    if person_id is not None and speaker != person_id:
         return False
     if person_id is not None and learned.material is not None and _are_others(db, learned, learned.material, person_id):
         return False
@@ -166,7 +167,7 @@ def settle(db: sqlite3.Connection, learned: Learned, *, ids: Ids) -> bool:
         db.executemany(PROFILE.insert, [PROFILE.values(item) for item in items])
         _index(db, learned, person_id, items)
     for one in learned.called:
-        if known_person(db, ledger.person_id) == one.person_id:
+        if one.person_id == speaker:
             run_asks(db, noted(one))
     return True
 

@@ -9,14 +9,13 @@ import msgspec
 
 from config.admin import SignInSettings
 from gateway.admin.access import HeldGrant, User, Users, folded, missing
-from gateway.admin.acts.kinds import Channel, Limit
+from gateway.admin.acts.kinds import Channel, Limit, Number
 from gateway.admin.grants import covers, merged
 from gateway.admin.operations import Acting, Empty, FieldProblem, Handlers, Invalid, Operation, Refused
 from gateway.admin.passwords import Passwords, check_new, made_password
 from gateway.admin.rights import Grant, Role
 from gateway.admin.tries import Knock, Tries
 
-Id = Annotated[str, msgspec.Meta(pattern=r"^[0-8]?[0-9]{1,18}$", description="A number, as text.")]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 
 
@@ -49,7 +48,7 @@ class UserTold(msgspec.Struct, frozen=True, kw_only=True):
 
 class UsersAsked(msgspec.Struct, frozen=True, kw_only=True):
     limit: Limit = 50
-    after: Id | None = None
+    after: Number | None = None
 
 
 class UsersPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,24 +72,24 @@ class PasswordMade(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UserAsked(msgspec.Struct, frozen=True, kw_only=True):
-    user: Id
+    user: Number
 
 
 class UserGrant(msgspec.Struct, frozen=True, kw_only=True):
-    user: Id
+    user: Number
     role: Role
     channel: Channel | None = None
 
 
 class UserRevoke(msgspec.Struct, frozen=True, kw_only=True):
-    user: Id
+    user: Number
     channel: Channel | None = None
 
 
 class PasswordNew(msgspec.Struct, frozen=True, kw_only=True):
     """`password` left out: one is made, and shown this once. `current`: the password of now; needed for one's own."""
 
-    user: Id
+    user: Number
     password: str | None = None
     current: str | None = None
 

@@ -7,8 +7,7 @@ from typing import Annotated
 import msgspec
 
 from gateway.admin.access import Users
-from gateway.admin.acts.access import Id
-from gateway.admin.acts.kinds import Channel, Limit
+from gateway.admin.acts.kinds import Channel, Limit, Number
 from gateway.admin.audit import Asked, Audit, Entry
 from gateway.admin.operations import Acting, AuditOutcome, Handlers, Operation, Stream
 
@@ -31,7 +30,7 @@ class AuditAsked(msgspec.Struct, frozen=True, kw_only=True):
     from_ms: Moment | None = None
     until_ms: Moment | None = None
     limit: Limit = 50
-    after: Id | None = None
+    after: Number | None = None
 
 
 class ExportAsked(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,8 +10,8 @@ from typing import Annotated
 
 import msgspec
 
-from gateway.admin.acts.access import GrantAsked, Id, Name, shown
-from gateway.admin.acts.kinds import Limit
+from gateway.admin.acts.access import GrantAsked, Name, shown
+from gateway.admin.acts.kinds import Limit, Number
 from gateway.admin.grants import covers, merged
 from gateway.admin.operations import Acting, Empty, Handlers, Missing, Operation, Refused
 from gateway.admin.rights import Actor, Grant
@@ -29,7 +29,7 @@ class TokensAsked(msgspec.Struct, frozen=True, kw_only=True):
 
     everybodys: bool = False
     limit: Limit = 50
-    after: Id | None = None
+    after: Number | None = None
 
 
 class TokenTold(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,7 +67,7 @@ class TokenMade(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TokenAsked(msgspec.Struct, frozen=True, kw_only=True):
-    token: Id
+    token: Number
 
 
 class Revoked(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +79,7 @@ class Revoked(msgspec.Struct, frozen=True, kw_only=True):
 class SessionsAsked(msgspec.Struct, frozen=True, kw_only=True):
     """`user` left out: one's own; somebody else's is for owners."""
 
-    user: Id | None = None
+    user: Number | None = None
 
 
 class SessionTold(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,7 +96,7 @@ class SessionsTold(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionAsked(msgspec.Struct, frozen=True, kw_only=True):
-    session: Id
+    session: Number
 
 
 TOKENS_LIST = Operation(
