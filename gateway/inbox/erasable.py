@@ -27,6 +27,10 @@ NOTHING_PERSONAL = {
     "outbox_announced": "digests of what rooms were told",
     "inbox_lanes": "lanes in which something waits, gone with that",
     "inbox_instances": "running gateways",
+    "inbox_leases": "which gateway does what only one may do",
+    "inbox_numbers": "the numbers gateways had for their ids",
+    "hot_counts": "digests and counts of two minutes",
+    "hot_shelf": "sealed values of minutes, under digests",
     "queue_run": "a counter",
     "queue_schema": "the migrations applied",
 }

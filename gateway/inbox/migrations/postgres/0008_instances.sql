@@ -1,0 +1,48 @@
+-- What many instances share beyond lanes: numbers for their ids, leases on what only one may do, turns to be cut short wherever
+-- they run, and hot state for who runs without Redis.
+
+-- `number` is the instance's own in the ids it draws (memory/ids.py), least used first; NULL: of an earlier release, which draws
+-- one. The others are for people to see.
+ALTER TABLE inbox_instances ADD COLUMN number SMALLINT UNIQUE;
+
+ALTER TABLE inbox_instances ADD COLUMN release TEXT;
+
+ALTER TABLE inbox_instances ADD COLUMN settings TEXT;
+
+ALTER TABLE inbox_instances ADD COLUMN joined TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp();
+
+-- The numbers that were given up, and when: an id must not come twice from two clocks.
+CREATE TABLE inbox_numbers (
+  number SMALLINT PRIMARY KEY,
+  left_at TIMESTAMPTZ NOT NULL
+);
+
+-- What only one instance may do at a time. `owner` NULL, or of an instance that is gone: anybody may take it; `fence` grows with
+-- each holder.
+CREATE TABLE inbox_leases (
+  name TEXT COLLATE "C" PRIMARY KEY,
+  owner INTEGER,
+  fence BIGINT NOT NULL
+) WITH (fillfactor = 50);
+
+-- Why a running turn is to end early; whoever runs it looks. By a condition that no query by lane can meet: `engines.md` A.8, 4.
+ALTER TABLE inbox_events ADD COLUMN halt TEXT;
+
+CREATE INDEX inbox_halts ON inbox_events (lane)
+  WHERE halt IS NOT NULL AND state = 'running';
+
+-- May be lost without loss of truth, and is, in a crash of the server.
+CREATE UNLOGGED TABLE hot_counts (
+  key BYTEA PRIMARY KEY,
+  minute BIGINT NOT NULL,
+  count INTEGER NOT NULL,
+  before INTEGER NOT NULL
+) WITH (fillfactor = 50);
+
+CREATE UNLOGGED TABLE hot_shelf (
+  key BYTEA PRIMARY KEY,
+  value BYTEA NOT NULL,
+  until TIMESTAMPTZ NOT NULL
+);
+
+CREATE INDEX hot_shelf_until ON hot_shelf (until);
