@@ -1,0 +1,1 @@
+-- PostgreSQL guards its terms row by row; a file of one process has nothing to guard them with.
