@@ -219,9 +219,11 @@ class Memory:
         notes: Sequence[str] = (),
         calls: Sequence[Call] = (),
     ) -> None:
-        """Store the ledger of a turn that got no reply. Never raises for the store: the failure is logged."""
+        """Store the ledger of a turn that got no reply. A store that is away is logged only; raises `Fenced`, `PersonErased`
+        and `UnknownScope`."""
         try:
-            await self._store.save_ledger(closed(prepared.ledger, usage or {}, notes, calls))
+            ledger = closed(prepared.ledger, usage or {}, notes, calls)
+            await self._store.save_ledger(ledger, fence=prepared.turn.fence)
             self._due()
         except StoreUnavailable:
             logger.exception("ledger not stored", extra={"turn": prepared.turn.turn_id})

@@ -229,7 +229,7 @@ class PostgresStore:
             )
             return msgspec.structs.replace(rest, appended=appended.rows, session_opened=appended.opened)
         if not rows:
-            await self._refuse(scope_id, messages, fence=fence)
+            await self._refuse(scope_id, persons_of(messages), fence=fence)
         lift, session_id, opened, generation, *parts = rows[0]
         return loaded(
             load,
@@ -321,8 +321,11 @@ class PostgresStore:
     async def put_profile(self, items: Sequence[ProfileItem]) -> None:
         await self._database.fetch(_PUT_PROFILE, {"rows": put_value(items), "owners": [row.person_id for row in items]})
 
-    async def save_ledger(self, ledger: Ledger) -> None:
-        await self._database.fetch(turn_sql.SAVE_LEDGER, ledger_values(ledger))
+    async def save_ledger(self, ledger: Ledger, *, fence: int) -> None:
+        persons = [] if ledger.person_id is None else [ledger.person_id]
+        values = ledger_values(ledger) | {"fence": fence, "persons": persons}
+        if not await self._database.fetch(turn_sql.SAVE_LEDGER, values):
+            await self._refuse(ledger.scope_id, persons, fence=fence)
 
     async def ledger(self, turn_id: int) -> Ledger | None:
         rows = await self._database.fetch(sql.LEDGER, {"turn_id": turn_id})
@@ -403,7 +406,7 @@ class PostgresStore:
                 scope_id, messages, turn_id=turn_id, session=session, now_ms=now_ms, fence=fence, ledger=ledger
             )
         if not rows:
-            await self._refuse(scope_id, messages, fence=fence)
+            await self._refuse(scope_id, persons_of(messages), fence=fence)
         lift, session_id, opened = rows[0]
         return _Appended(draft.stored(session_id=session_id, lift=lift), session_id, opened)
 
@@ -420,12 +423,12 @@ class PostgresStore:
             stored |= {(row.event_id, row.role): row for row in added.rows}
         return _Appended(tuple(stored[item.event_id, item.role] for item in messages), session_id)
 
-    async def _refuse(self, scope_id: int, messages: Sequence[NewMessage], *, fence: int) -> None:
-        """Say why an append found no scope to write to."""
+    async def _refuse(self, scope_id: int, persons: Sequence[int], *, fence: int) -> None:
+        """Say why a write of a turn found no scope to write to."""
         rows = await self._database.fetch(turn_sql.FENCE, {"scope_id": scope_id})
         if not rows:
             raise UnknownScope(f"scope {scope_id} does not exist; open it first")
-        erased = await self._database.fetch(turn_sql.ERASED, {"persons": persons_of(messages)})
+        erased = await self._database.fetch(turn_sql.ERASED, {"persons": list(persons)})
         if erased:
             raise PersonErased(
                 f"person {erased[0][0]} was erased; nothing is stored for them, look their account up again"

@@ -174,7 +174,11 @@ _LEDGER = """INSERT INTO ledgers (turn_id, scope_id, created_ms, due_ms, body)
   ON CONFLICT (turn_id) DO UPDATE
   SET scope_id = excluded.scope_id, created_ms = excluded.created_ms, due_ms = excluded.due_ms, body = excluded.body"""
 
-SAVE_LEDGER = statement(_LEDGER.format(source="(SELECT) one"))
+# The row is locked, not only read: a newer owner's append has either been seen, or waits.
+SAVE_LEDGER = statement(f"""WITH head AS (
+  SELECT FROM scopes s WHERE s.id = %(ledger_scope_id)s AND s.fence <= %(fence)s AND NOT EXISTS ({_ERASED})
+  FOR NO KEY UPDATE OF s
+) {_LEDGER.format(source="head")} RETURNING turn_id""")
 
 APPEND = statement(f"WITH {_APPEND} SELECT {_APPENDED} FROM head")
 

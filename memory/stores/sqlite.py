@@ -291,8 +291,8 @@ class SqliteStore:
         rows = [table.values(storable_struct(struct)) for struct in structs]
         await self._write(lambda db: db.executemany(table.put, rows))
 
-    async def save_ledger(self, ledger: Ledger) -> None:
-        await self._write(lambda db: sqlite_append.save_ledger(db, ledger))
+    async def save_ledger(self, ledger: Ledger, *, fence: int) -> None:
+        await self._write(lambda db: sqlite_append.save_ledger(db, ledger, fence=fence))
 
     async def ledger(self, turn_id: int) -> Ledger | None:
         row = await self._read(

@@ -96,7 +96,14 @@ def save_head(db: sqlite3.Connection, scope_id: int, head: Head) -> None:
     )
 
 
-def save_ledger(db: sqlite3.Connection, ledger: Ledger) -> None:
+def save_ledger(db: sqlite3.Connection, ledger: Ledger, *, fence: int) -> None:
+    """Do what `Store.save_ledger` promises; the caller commits."""
+    _not_fenced(known_head(db, ledger.scope_id), ledger.scope_id, fence=fence)
+    _not_erased(db, ledger.person_id)
+    _write_ledger(db, ledger)
+
+
+def _write_ledger(db: sqlite3.Connection, ledger: Ledger) -> None:
     """Store or replace the turn's ledger, due to be learned from."""
     of = (ledger.turn_id, ledger.scope_id, ledger.now_ms, ledger.now_ms)
     db.execute(_SAVE_LEDGER, (*of, msgspec.json.encode(ledger)))
@@ -133,16 +140,10 @@ def append(
 ) -> Appended:
     """Do what `Store.append` promises; the caller commits, or rolls back when this raises."""
     head = known_head(db, scope_id)
-    if fence < head.fence:
-        raise Fenced(
-            f"fence {fence} is older than {head.fence}: another owner has taken scope {scope_id}; stop this turn"
-        )
+    _not_fenced(head, scope_id, fence=fence)
     head.fence = fence
     for person_id in {item.person_id for item in messages}:
-        if is_erased(db, person_id):
-            raise PersonErased(
-                f"person {person_id} was erased; nothing is stored for them, look their account up again"
-            )
+        _not_erased(db, person_id)
     stored = {(event_id, role): id_ for event_id, role, id_ in db.execute(_OF_TURN, (scope_id, turn_id))}
     if head.alias_of is not None and not stored:
         raise ScopeMoved(f"scope {scope_id} is a name of scope {head.alias_of} now; look it up again")
@@ -168,11 +169,23 @@ def append(
     if rows:
         _note(db, head, tuple(rows.values()), opens=opens, now_ms=now_ms)
         if ledger is not None:
-            save_ledger(db, ledger)
+            _write_ledger(db, ledger)
     save_head(db, scope_id, head)
     for name, id_ in stored.items():
         rows[name] = read_messages(db.execute(_STORED, (scope_id, id_)))[0]
     return Appended(tuple(rows[item.event_id, item.role] for item in messages), session_id, opens, head)
+
+
+def _not_fenced(head: Head, scope_id: int, *, fence: int) -> None:
+    if fence < head.fence:
+        raise Fenced(
+            f"fence {fence} is older than {head.fence}: another owner has taken scope {scope_id}; stop this turn"
+        )
+
+
+def _not_erased(db: sqlite3.Connection, person_id: int | None) -> None:
+    if is_erased(db, person_id):
+        raise PersonErased(f"person {person_id} was erased; nothing is stored for them, look their account up again")
 
 
 def _continues(head: Head, rule: SessionRule, *, now_ms: int) -> bool:

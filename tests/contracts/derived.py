@@ -10,6 +10,7 @@ import pytest
 from memory.base import Corpus, Frame, Identity, LedgerEntry, Message
 from memory.coverage import coverage
 from memory.derived import ENDED_ROWS, Covered, Fragment, FullStore, Learned
+from memory.errors import Fenced
 from tests.contracts.store import (
     HOUR,
     NOW,
@@ -98,9 +99,22 @@ class DueContract:
         scope = await opened(store)
         await put(store, scope.id, said("q", 1), turn_id=1)
 
-        await store.save_ledger(ledger(1, scope.id))
+        await store.save_ledger(ledger(1, scope.id), fence=1)
 
         assert [1] == await due(store)
+
+    async def test_a_late_record_of_a_lost_owner_makes_nothing_due_again(self, store: FullStore) -> None:
+        """What was learned from is not learned from twice, whoever wakes up."""
+        scope = await opened(store)
+        rows = [said("q", 1), replied("a", 1)]
+        turn = await put(store, scope.id, *rows, turn_id=1, fence=2, ledger=ledger(1, scope.id))
+        assert [1] == await due(store)
+        await store.derived.settle(learned(turn, person_id=None))
+
+        with pytest.raises(Fenced):
+            await store.save_ledger(ledger(1, scope.id), fence=1)
+
+        assert await store.derived.next_due() is None
 
     async def test_turns_of_a_scope_come_in_their_order_one_at_a_time(self, store: FullStore) -> None:
         scope, other = await opened(store), await opened(store, user="u2")

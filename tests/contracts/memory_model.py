@@ -253,7 +253,7 @@ class Model:
         return canaries("|".join([*shown, *(row.text for row in (*expected, *background, *opening))]))
 
     async def _check_replay(self, prepared: Prepared) -> None:
-        await self.store.save_ledger(prepared.ledger)
+        await self.store.save_ledger(prepared.ledger, fence=prepared.turn.fence)
         replay = await self.memory.replay(prepared.ledger.turn_id, POLICY, was=POLICY)
         assert replay is not None
         assert (True, ()) == (replay.identical, replay.difference)

@@ -19,7 +19,7 @@ from memory.links import Linked
 from memory.people import Account, Erased, Person, Posted, Traces
 from tests.contracts.columns import Column, PostgresColumn, RedisColumn, SqliteColumn
 from tests.contracts.derived import answered, learned, live
-from tests.contracts.store import NOW, fact, item, key, opened, put, replied, rule, said, summary, texts, wish
+from tests.contracts.store import NOW, fact, item, key, ledger, opened, put, replied, rule, said, summary, texts, wish
 from tests.residues import in_postgres, in_redis, in_sqlite, left_of
 
 ME, YOU = "Zwölf:ender", "other-1"
@@ -237,6 +237,8 @@ class ErasureContract:
         late = replied("late", 6, person_id=me, key=group(ME))
         with pytest.raises(PersonErased, match=str(me)):
             await put(store, shared.id, late, turn_id=6)
+        with pytest.raises(PersonErased, match=str(me)):
+            await store.save_ledger(ledger(6, shared.id, person_id=me), fence=1)
         with pytest.raises(PersonErased, match=str(me)):
             await store.append_and_load(
                 shared.id,

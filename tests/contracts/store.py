@@ -430,6 +430,25 @@ class AppendContract:
         assert ledger(1, scope.id) == await store.ledger(1)
         assert await store.ledger(2) is None
 
+    async def test_a_ledger_is_of_the_newest_owner(self, store: Store) -> None:
+        """A zombie's record of a turn that got no reply takes the place of no other (vercel/chat#685)."""
+        scope = await opened(store)
+        await put(store, scope.id, said("one", 1), replied("two", 1), turn_id=1, fence=5, ledger=ledger(1, scope.id))
+
+        with pytest.raises(Fenced):
+            await store.save_ledger(ledger(1, scope.id, notes=("agent_timeout",)), fence=4)
+        assert ledger(1, scope.id) == await store.ledger(1)
+
+        await store.save_ledger(ledger(1, scope.id, notes=("its own",)), fence=5)
+        assert ledger(1, scope.id, notes=("its own",)) == await store.ledger(1)
+
+    async def test_a_ledger_without_its_scope_is_refused(self, store: Store) -> None:
+        """Of a scope that was erased nothing is written late."""
+        with pytest.raises(UnknownScope, match="404"):
+            await store.save_ledger(ledger(1, 404), fence=1)
+
+        assert await store.ledger(1) is None
+
     async def test_append_and_load_gives_what_append_and_then_load_give(self, store: Store) -> None:
         """The turn's one call: the new rows, and the window before them."""
         scope = await opened(store)

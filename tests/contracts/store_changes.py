@@ -334,21 +334,23 @@ class RecordContract:
 
     async def test_a_ledger_comes_back_as_it_went_in(self, store: Store) -> None:
         """Every field, and the second write replaces the first."""
-        first = ledger(2**62, 5)
-        await store.save_ledger(first)
+        scope = await opened(store)
+        first = ledger(2**62, scope.id)
+        await store.save_ledger(first, fence=1)
         assert first == await store.ledger(2**62)
 
-        second = ledger(2**62, 5, usage={}, notes=(), entries=(), person_id=None)
-        await store.save_ledger(second)
+        second = ledger(2**62, scope.id, usage={}, notes=(), entries=(), person_id=None)
+        await store.save_ledger(second, fence=1)
 
         assert second == await store.ledger(2**62)
         assert await store.ledger(404) is None
 
     async def test_ledgers_come_in_pages(self, store: Store) -> None:
         """In the order they were made, whatever their turns' ids."""
-        made = [ledger(9 - n, 5, now_ms=NOW + n // 2) for n in range(5)]
+        scope = await opened(store)
+        made = [ledger(9 - n, scope.id, now_ms=NOW + n // 2) for n in range(5)]
         for one in made:
-            await store.save_ledger(one)
+            await store.save_ledger(one, fence=1)
 
         pages, after = [], (NOW, 8)
         while page := await store.ledgers(after=after, limit=2):
@@ -359,14 +361,15 @@ class RecordContract:
 
     async def test_old_ledgers_go_in_small_batches(self, store: Store) -> None:
         """Retention is a tested job (openclaw/openclaw#88005); oldest first, never the young ones."""
+        scope = await opened(store)
         for n in range(7):
-            await store.save_ledger(ledger(n + 1, 5, now_ms=NOW + n))
+            await store.save_ledger(ledger(n + 1, scope.id, now_ms=NOW + n), fence=1)
 
         purged = [await store.purge_ledgers(before_ms=NOW + 5, limit=2) for _ in range(4)]
 
         assert [2, 2, 1, 0] == purged
         assert [None] * 5 == [await store.ledger(n + 1) for n in range(5)]
-        assert ledger(6, 5, now_ms=NOW + 5) == await store.ledger(6)
+        assert ledger(6, scope.id, now_ms=NOW + 5) == await store.ledger(6)
 
     async def test_a_revision_is_kept_once(self, store: Store) -> None:
         await store.put_revision("r1", '{"a": "文"}', now_ms=NOW)

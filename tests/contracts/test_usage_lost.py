@@ -12,11 +12,11 @@ from config.settings import Settings
 from gateway.admin.database import Database
 from gateway.usage.catching_up import DAY_MS, HOUR_MS, REACH_MS, SETTLED_MS, CatchingUp
 from gateway.usage.rows import UsageRows
-from memory.base import Call, Frame, Ledger
+from memory.base import Call, Frame
 from memory.derived import FullStore
 from tests.contracts.admin_database import URLS, open_admin_database
 from tests.contracts.columns import COLUMNS
-from tests.contracts.store import ledger
+from tests.contracts.store import ledger, opened
 from tests.contracts.test_usage import SUMS, Metered, asked
 from tests.unit.test_usage import NOON, PRICES, said
 from tests.unit.test_usage import UTC as ZONE
@@ -38,10 +38,12 @@ async def store(request: pytest.FixtureRequest) -> AsyncIterator[FullStore]:
         yield opened
 
 
-def made(
-    turn_id: int, *, at_ms: int = NOON - 2 * SETTLED_MS, calls: tuple[Call, ...] = (CALL,), **fields: Any
-) -> Ledger:
-    return ledger(turn_id, 5, now_ms=at_ms, person_id=7, frame=GROUP, calls=calls, **fields)
+async def keep(
+    store: FullStore, turn_id: int, *, at_ms: int = NOON - 2 * SETTLED_MS, calls: tuple[Call, ...] = (CALL,)
+) -> None:
+    scope = await opened(store)
+    made = ledger(turn_id, scope.id, now_ms=at_ms, person_id=7, frame=GROUP, calls=calls)
+    await store.save_ledger(made, fence=1)
 
 
 def another(id_: int, **fields: Any) -> Call:
@@ -60,7 +62,7 @@ def catching_up(database: Database, store: FullStore) -> tuple[CatchingUp, Meter
 async def test_a_call_that_was_not_counted_is_found_once(database: Database, store: FullStore) -> None:
     """For the conversation and person of its turn, at the price of now; two that find it at once count it once."""
     await UsageRows(database).write([said(1, at_ms=NOON - 3 * SETTLED_MS)], ZONE)
-    await store.save_ledger(made(50))
+    await keep(store, 50)
     finders = [catching_up(database, store) for _ in range(2)]
 
     found = [await one.catch_up() for one, _ in finders]
@@ -80,16 +82,16 @@ async def test_what_was_counted_is_not_found(database: Database, store: FullStor
     """Nor what is still under way, what was before anything was counted, and what no model answered or told of."""
     rows = UsageRows(database)
     finder, there = catching_up(database, store)
-    await store.save_ledger(made(1))
+    await keep(store, 1)
     assert 0 == await catching_up(database, store)[0].catch_up()
 
     noted = msgspec.structs.replace(said(91, at_ms=NOON), purpose="answer", turn_id=51)
     await rows.write([noted], ZONE)
-    await store.save_ledger(made(51, calls=(another(91),)))
-    await store.save_ledger(made(52, calls=(another(92),), at_ms=NOON - SETTLED_MS + 1))
-    await store.save_ledger(made(53, calls=(another(93),), at_ms=NOON - REACH_MS - 1))
-    await store.save_ledger(made(54, calls=(another(0, model=""),)))
-    await store.save_ledger(made(55, calls=(another(95, prompt=None),)))
+    await keep(store, 51, calls=(another(91),))
+    await keep(store, 52, calls=(another(92),), at_ms=NOON - SETTLED_MS + 1)
+    await keep(store, 53, calls=(another(93),), at_ms=NOON - REACH_MS - 1)
+    await keep(store, 54, calls=(another(0, model=""),))
+    await keep(store, 55, calls=(another(95, prompt=None),))
 
     assert 1 == await finder.catch_up()  # the first one's, which is within reach now
     assert 1 == there.meter.waiting
@@ -98,7 +100,7 @@ async def test_what_was_counted_is_not_found(database: Database, store: FullStor
 async def test_each_call_of_a_turn_is_found(database: Database, store: FullStore) -> None:
     """The one that failed, too, which its service charged for, and the fallback's (a ledger keeps both)."""
     await UsageRows(database).write([said(1, at_ms=NOON - 3 * SETTLED_MS)], ZONE)
-    await store.save_ledger(made(50, calls=(another(90, code="agent_broken"), another(91, agent="other"))))
+    await keep(store, 50, calls=(another(90, code="agent_broken"), another(91, agent="other")))
     finder, there = catching_up(database, store)
 
     assert 2 == await finder.catch_up()
@@ -111,7 +113,7 @@ async def test_each_call_of_a_turn_is_found(database: Database, store: FullStore
 async def test_what_waits_to_be_written_is_not_counted_again(database: Database, store: FullStore) -> None:
     """Where the database was slow for longer than a ledger takes to settle, it counts once: here, and at another instance."""
     await UsageRows(database).write([said(1, at_ms=NOON - 3 * SETTLED_MS)], ZONE)
-    await store.save_ledger(made(50))
+    await keep(store, 50)
     finder, there = catching_up(database, store)
     other, elsewhere = catching_up(database, store)
     waiting = msgspec.structs.replace(said(90), purpose="answer", turn_id=50, prompt=1000, money=538)

@@ -14,9 +14,9 @@ from gateway.inbox.base import NewEvent, Outcome
 from gateway.inbox.sqlite import SqliteInbox
 from gateway.metrics import Metrics
 from gateway.retention import BATCH, DAY_MS, Retention
-from memory.base import Ledger
 from memory.ids import Ids
 from memory.stores.sqlite import SqliteStore
+from tests.contracts.store import ledger, opened
 from tests.scenarios.world import locked
 
 NOW = 1_790_000_000_000
@@ -51,12 +51,9 @@ class House:
 
     async def ledger(self, *, days: float) -> int:
         turn = id_of(days)
-        ledger = Ledger(
-            turn_id=turn, scope_id=1, session_id="s", person_id=None, agent="a", revision="r",
-            now_ms=NOW - int(days * DAY_MS), tokenizer="estimate", budget={}, entries=(), failed=(), notes=(),
-            prompt_digest="", usage={},
-        )  # fmt: skip
-        await self.store.save_ledger(ledger)
+        scope = await opened(self.store)
+        made = ledger(turn, scope.id, now_ms=NOW - int(days * DAY_MS))
+        await self.store.save_ledger(made, fence=1)
         return turn
 
 
