@@ -1,0 +1,225 @@
+"""What the proxy of the chaos runs does to connections: each mode, and what arrives once it is over."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+
+import pytest
+
+from tests.chaos.proxy import MODES, SLOW_S, Mode, Proxy
+
+
+@dataclass
+class Server:
+    """Answers each line with the same line; keeps all that it heard."""
+
+    port: int = 0
+    heard: bytes = b""
+    more: asyncio.Event = field(default_factory=asyncio.Event)
+    ended: int = 0
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while data := await reader.read(65536):
+                self.heard += data
+                self.more.set()
+                writer.write(data)
+        except ConnectionError:
+            pass
+        finally:
+            self.ended += 1
+            self.more.set()
+            writer.transport.abort()
+
+    async def until(self, heard: bytes) -> None:
+        async with asyncio.timeout(10):
+            while heard not in self.heard:
+                self.more.clear()
+                await self.more.wait()
+
+    async def left(self) -> None:
+        async with asyncio.timeout(10):
+            while not self.ended:
+                self.more.clear()
+                await self.more.wait()
+
+
+Client = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+@asynccontextmanager
+async def between() -> AsyncIterator[tuple[Server, Proxy, Callable[..., Awaitable[Client]]]]:
+    """A server, a proxy before it, and what connects to a port; at the end every client is closed."""
+    there, clients = Server(), list[Client]()
+
+    async def connected(port: int = 0) -> Client:
+        clients.append(await asyncio.open_connection("127.0.0.1", port or proxy.port))
+        return clients[-1]
+
+    listening = await asyncio.start_server(there.serve, "127.0.0.1", 0)
+    there.port = listening.sockets[0].getsockname()[1]
+    async with Proxy(lambda: [("127.0.0.1", there.port)]).running() as proxy:
+        yield there, proxy, connected
+    for _, writer in clients:
+        writer.transport.abort()
+        with suppress(OSError):
+            await writer.wait_closed()
+    listening.close()
+
+
+async def asked(ends: Client, line: bytes) -> bytes:
+    reader, writer = ends
+    writer.write(line)
+    return await asyncio.wait_for(reader.readline(), 10)
+
+
+async def is_reset(reader: asyncio.StreamReader) -> bool:
+    try:
+        return await asyncio.wait_for(reader.read(1), 10) == b""
+    except ConnectionError:
+        return True
+
+
+async def silent(reader: asyncio.StreamReader, proxy: Proxy) -> bool:
+    """Whether nothing comes, for as long as another connection's whole round takes several times over."""
+    try:
+        await asyncio.sleep(0.2)
+        return not reader._buffer  # type: ignore[attr-defined]
+    finally:
+        assert proxy.open
+
+
+async def test_what_is_said_arrives_both_ways() -> None:
+    """A megabyte there and back, and the end of one direction leaves the other open."""
+    async with between() as (there, _, connected):
+        reader, writer = await connected()
+        text = "人 hello 🧶\n".encode() * 50_000
+        writer.write(text)
+        writer.write_eof()
+
+        assert text == await asyncio.wait_for(reader.read(-1), 30)
+        assert text == there.heard
+        writer.close()
+
+
+async def test_refused_and_let_in_again() -> None:
+    """Standing connections are reset, new ones at once; afterwards they pass."""
+    async with between() as (_, proxy, connected):
+        ends = await connected()
+        assert b"one\n" == await asked(ends, b"one\n")
+        proxy.set("refuse")
+        assert await is_reset(ends[0])
+        try:
+            again = await connected()
+        except ConnectionError:
+            pass
+        else:
+            assert await is_reset(again[0])
+        proxy.set("pass")
+
+        assert b"two\n" == await asked(await connected(), b"two\n")
+
+
+@pytest.mark.parametrize("mode", ["hole", "deaf"])
+async def test_what_was_held_back_arrives_late(mode: Mode) -> None:
+    """What a cut-off gateway has said is heard when the network is back, though it has gone by then: a late write."""
+    async with between() as (there, proxy, connected):
+        reader, writer = await connected()
+        assert b"one\n" == await asked((reader, writer), b"one\n")
+        proxy.set(mode)
+        writer.write(b"late\n")
+        assert await silent(reader, proxy)
+        assert b"late" not in there.heard
+        writer.close()
+        proxy.set("pass")
+
+        await there.until(b"late\n")
+        await there.left()
+
+
+async def test_heard_without_hearing() -> None:
+    """Mute: the statement takes effect, and its answer comes when that is over."""
+    async with between() as (there, proxy, connected):
+        reader, writer = await connected()
+        assert b"one\n" == await asked((reader, writer), b"one\n")
+        proxy.set("mute")
+        writer.write(b"done\n")
+        await there.until(b"done\n")
+        assert await silent(reader, proxy)
+        proxy.set("pass")
+
+        assert b"done\n" == await asyncio.wait_for(reader.readline(), 10)
+
+
+async def test_a_new_connection_in_a_hole_hears_nothing() -> None:
+    """It is taken, and answered when the hole is over."""
+    async with between() as (there, proxy, connected):
+        proxy.set("hole")
+        reader, writer = await connected()
+        writer.write(b"hello\n")
+        await asyncio.sleep(0.05)
+        assert b"" == there.heard
+        proxy.set("pass")
+
+        assert b"hello\n" == await asyncio.wait_for(reader.readline(), 10)
+
+
+async def test_cut_in_the_middle() -> None:
+    """Half of what is said arrives; then the connection is gone, and the next one passes."""
+    async with between() as (there, proxy, connected):
+        ends = await connected()
+        assert b"one\n" == await asked(ends, b"one\n")
+        proxy.set("cut")
+        ends[1].write(b"0123456789")
+
+        assert await is_reset(ends[0])
+        await there.left()
+        assert b"one\n01234" == there.heard
+        proxy.set("pass")
+        assert b"two\n" == await asked(await connected(), b"two\n")
+
+
+async def test_slow_keeps_the_order() -> None:
+    """Each piece comes later, and what comes after the slowness does not overtake it."""
+    async with between() as (_, proxy, connected):
+        reader, writer = await connected()
+        proxy.set("slow")
+        began = asyncio.get_running_loop().time()
+        writer.write(b"one\n")
+        await asyncio.sleep(0.01)
+        writer.write(b"two\n")
+        assert b"one\n" == await asyncio.wait_for(reader.readline(), 10)
+        took = asyncio.get_running_loop().time() - began
+        proxy.set("pass")
+        writer.write(b"three\n")
+
+        assert took > SLOW_S
+        assert b"two\n" == await asyncio.wait_for(reader.readline(), 10)
+        assert b"three\n" == await asyncio.wait_for(reader.readline(), 10)
+
+
+async def test_the_next_target_where_one_is_down() -> None:
+    """A front sends on to whoever takes connections."""
+    async with between() as (there, _, connected):
+        closed = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
+        port = closed.sockets[0].getsockname()[1]
+        closed.close()
+        await closed.wait_closed()
+        async with Proxy(lambda: [("127.0.0.1", port), ("127.0.0.1", there.port)]).running() as front:
+            assert b"one\n" == await asked(await connected(front.port), b"one\n")
+        async with Proxy(lambda: [("127.0.0.1", port)]).running() as front:
+            assert await is_reset((await connected(front.port))[0])
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_ends_in_any_mode(mode: Mode) -> None:
+    """Closing the proxy resets what stands, and leaves no task behind."""
+    async with between() as (_, proxy, connected):
+        ends = await connected()
+        assert b"one\n" == await asked(ends, b"one\n")
+        proxy.set(mode)
+        ends[1].write(b"something")
+    assert 0 == proxy.open
