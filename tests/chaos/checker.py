@@ -1,0 +1,207 @@
+"""Whether a chaos run kept its promises, sentence by sentence. Pure: evidence in, what went wrong out.
+
+Each rule is a function of its own; `tests/unit/chaos/test_checker.py` plants each fault and sees it found, as a checker that
+finds nothing proves nothing. What can't be told by anybody (a send without a receipt, on a platform that can't be asked) is
+allowed where its row says so, and counted by `allowed`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from tests.chaos.evidence import FINAL, WHOLE, Chunk, Evidence, Post, Row, tokens
+
+LABELLED = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A promise that was broken: which, and how."""
+
+    rule: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.detail}"
+
+
+Found = Iterator[str]
+
+
+def one_end(evidence: Evidence) -> Found:
+    """Every accepted message has exactly one terminal outcome."""
+    for said in evidence.said.values():
+        rows = evidence.rows_of.get(said.token, [])
+        if said.accepted and not rows:
+            yield f"«{said.token}» was acknowledged and is not stored"
+        if len(rows) > 1:
+            yield f"«{said.token}» is stored {len(rows)} times: {[row.id for row in rows]}"
+        for row in rows:
+            if row.state not in FINAL:
+                yield f"«{said.token}» has no end: {row.state} after {row.attempts} starts, turn {row.turn}"
+            elif said.seen is not None and said.seen != row.state:
+                yield f"«{said.token}» is {row.state}, and its sender sees {said.seen}"
+
+
+def visible(evidence: Evidence) -> Found:
+    """What was answered stands there, whole, with all that it answers; what is said to have been sent stands as it was sent."""
+    whole = _whole_posts(evidence)
+    by_id = {(post.place, post.id): post for post in evidence.posts}
+    for turn, rows in evidence.turns.items():
+        chunks = evidence.chunks_of.get(turn, [])
+        if rows[0].state == "answered" and not whole[turn] and not _labelled(chunks):
+            yield f"«{rows[-1].token}» is answered, and no whole answer stands anywhere, turn {turn}"
+        for post in whole[turn]:
+            if missing := {row.token for row in rows} - set(tokens(post.text)):
+                yield f"the answer to turn {turn} leaves out {sorted(missing)}"
+    for chunk in evidence.chunks:
+        if chunk.state != "sent" or chunk.message is None:
+            continue
+        stands = by_id.get((chunk.place, chunk.message))
+        if stands is None:
+            yield f"turn {chunk.turn} was sent as {chunk.message} to {chunk.place}, where no such message is"
+        elif WHOLE in chunk.text and WHOLE not in stands.text:
+            yield f"turn {chunk.turn} was finished as {chunk.message} in {chunk.place}, which shows {stands.text!r}"
+
+
+def in_order(evidence: Evidence) -> Found:
+    """No scope saw disorder: answers stand, and the model was first asked, in the order in which messages were accepted."""
+    last: dict[str, Row] = {}
+    for post in sorted(evidence.posts, key=lambda post: (post.place, post.at)):
+        row = evidence.newest(tokens(post.text))
+        # A copy whose send nobody saw the end of may stand anywhere behind the first.
+        if row is None or WHOLE not in post.text or _doubtful(evidence.chunks_of.get(row.turn, [])):
+            continue
+        before = last.get(post.place)
+        if before is not None and row.seq < before.seq:
+            yield f"in {post.place} the answer to «{row.token}» stands behind that to «{before.token}»"
+        last[post.place] = row
+    asked: set[int] = set()
+    latest: dict[str, Row] = {}
+    for call in sorted(evidence.calls, key=lambda call: call.at_ms):
+        row = evidence.newest(call.tokens)
+        if row is None or row.turn in asked:
+            continue
+        asked.add(row.turn)
+        before = latest.get(row.lane)
+        if before is not None and row.seq < before.seq:
+            yield f"the model was asked about «{row.token}» after «{before.token}», by instance {call.instance}"
+        latest[row.lane] = row
+
+
+def right_address(evidence: Evidence) -> Found:
+    """No reply went to a wrong address: it stands where what it answers was said."""
+    for post in evidence.posts:
+        for token in tokens(post.text):
+            said = evidence.said.get(token)
+            if said is None:
+                yield f"{post.place} shows «{token}», which nobody said"
+            elif said.place != post.place:
+                yield f"{post.place} shows the answer to «{token}», which was said in {said.place}"
+
+
+def asked_once(evidence: Evidence) -> Found:
+    """No stored reply cost a second model call."""
+    for call in evidence.calls:
+        row = evidence.newest(call.tokens)
+        stored_ms = evidence.stored.get(row.turn) if row is not None else None
+        if row is not None and stored_ms is not None and call.at_ms > stored_ms:
+            late = call.at_ms - stored_ms
+            yield f"«{row.token}» was asked again by instance {call.instance}, {late} ms after its answer was stored"
+
+
+def labelled(evidence: Evidence) -> Found:
+    """Unknown sends are labelled: what stands twice is so marked, or was looked up; and nothing stands that nobody sent."""
+    for turn, posts in _whole_posts(evidence).items():
+        chunks = evidence.chunks_of.get(turn, [])
+        if len(posts) > 1 and not _doubtful(chunks):
+            where = ", ".join(f"{post.id} in {post.place}" for post in posts)
+            yield f"the answer to turn {turn} stands {len(posts)} times ({where}), and its chunks are {_states(chunks)}"
+    known = {(chunk.place, chunk.message) for chunk in evidence.chunks}
+    doubtful = {chunk.place for chunk in evidence.chunks if _doubtful([chunk])}
+    for post in evidence.posts:
+        if not tokens(post.text) and (post.place, post.id) not in known and post.place not in doubtful:
+            yield f"{post.id} in {post.place} was sent by nobody: {post.text[:80]!r}"
+
+
+def memory_at_home(evidence: Evidence) -> Found:
+    """No person's memory appeared anywhere else: a private prompt holds words of its own person only, a group's what was said
+    there, and what its speaker has said in groups."""
+    persons: dict[str, str] = {}
+    places: dict[str, set[str]] = defaultdict(set)
+    public: set[str] = set()
+    for said in evidence.said.values():
+        for word in said.words:
+            persons[word] = said.person
+            places[word].add(said.place)
+            if said.group:
+                public.add(word)
+    for call in evidence.calls:
+        row = evidence.newest(call.tokens)
+        asker = evidence.said.get(row.token) if row is not None else None
+        if asker is None:
+            continue
+        for word in sorted(call.words):
+            own = persons.get(word) == asker.person and (word in public or not asker.group)
+            if not own and not (asker.group and asker.place in places.get(word, ())):
+                yield f"the prompt of «{asker.token}» holds {word}, of {persons.get(word)} in {sorted(places[word])}"
+
+
+RULES: tuple[Callable[[Evidence], Found], ...] = (
+    one_end,
+    visible,
+    in_order,
+    right_address,
+    asked_once,
+    labelled,
+    memory_at_home,
+)
+
+
+def check(evidence: Evidence) -> list[Violation]:
+    """Return all that went wrong, by rule."""
+    return [Violation(rule.__name__, detail) for rule in RULES for detail in rule(evidence)]
+
+
+def allowed(evidence: Evidence) -> Counter[str]:
+    """Count what was allowed, and how messages ended: for people to see whether a run tried anything."""
+    counts: Counter[str] = Counter({f"ended {row.state}{row.why and ' ' + row.why}": 0 for row in evidence.rows})
+    counts.update(f"ended {row.state}{row.why and ' ' + row.why}" for row in evidence.rows)
+    counts.update(f"chunks {chunk.state}" for chunk in evidence.chunks)
+    counts["answers in doubt that stand twice"] = sum(len(posts) > 1 for posts in _whole_posts(evidence).values())
+    finished = {(chunk.place, chunk.message) for chunk in evidence.chunks}
+    counts["half answers left behind"] = sum(
+        bool(tokens(post.text)) and WHOLE not in post.text and (post.place, post.id) not in finished
+        for post in evidence.posts
+    )
+    counts["turns begun more than once"] = sum(rows[0].attempts > 1 for rows in evidence.turns.values())
+    counts["questions asked again"] = len(list(evidence.calls)) - len(
+        {row.turn for call in evidence.calls if (row := evidence.newest(call.tokens))}
+    )
+    counts["never acknowledged"] = sum(not said.accepted for said in evidence.said.values())
+    return counts
+
+
+def _whole_posts(evidence: Evidence) -> defaultdict[int, list[Post]]:
+    """Return the whole answers that stand, by the turn they answer."""
+    found: defaultdict[int, list[Post]] = defaultdict(list)
+    for post in evidence.posts:
+        row = evidence.newest(tokens(post.text))
+        if row is not None and WHOLE in post.text:
+            found[row.turn].append(post)
+    return found
+
+
+def _labelled(chunks: list[Chunk]) -> bool:
+    return any(chunk.state == LABELLED for chunk in chunks)
+
+
+def _doubtful(chunks: list[Chunk]) -> bool:
+    """Whether a piece may stand twice: labelled so, or sent again where nothing was found."""
+    return any(chunk.state == LABELLED or (chunk.finds and chunk.attempts > 1) for chunk in chunks)
+
+
+def _states(chunks: list[Chunk]) -> list[str]:
+    return [f"{chunk.state} ({chunk.attempts})" for chunk in chunks]

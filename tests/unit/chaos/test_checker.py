@@ -1,0 +1,190 @@
+"""The checker of the chaos runs finds what is wrong: each fault is planted into evidence in which all is well."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.chaos.checker import RULES, allowed, check
+from tests.chaos.evidence import WHOLE, Call, Chunk, Evidence, Post, Row, Said, canaries, canary, tokens
+
+HOME, GROUP = "Ann", "town/7"
+PRIVATE, SPOKEN, HERS, NEVER = canary(1), canary(2), canary(3), canary(4)
+
+
+def answer(*answered: str) -> str:
+    return f"re: {' '.join(f'«{one}»' for one in answered)} 好的 {WHOLE}"
+
+
+def said(token: str, person: str, place: str, *words: str, **more: Any) -> Said:
+    return Said(
+        token=token, way="telegram", place=place, group=place == GROUP, person=person, words=frozenset(words), **more
+    )
+
+
+def row(
+    number: int, token: str, *, turn: int | None = None, lane: str = HOME, state: str = "answered", **more: Any
+) -> Row:
+    return Row(id=number, seq=number, turn=turn or number, lane=lane, token=token, state=state, **more)
+
+
+SAID = {
+    one.token: one
+    for one in (
+        said("A.1", "Ann", HOME, PRIVATE),
+        said("A.2", "Ann", HOME),
+        said("A.3", "Ann", HOME),
+        said("G.1", "Bob", GROUP, SPOKEN),
+        said("G.2", "Ann", GROUP, HERS),
+        said("A.4", "Ann", HOME, accepted=False),
+    )
+}
+ROWS = (
+    row(1, "A.1"),
+    row(2, "A.2"),
+    row(3, "A.3", turn=2),
+    row(4, "G.1", lane=GROUP),
+    row(5, "G.2", lane=GROUP, state="failed", why="agent_unavailable"),
+)
+CHUNKS = (
+    Chunk(turn=1, state="sent", text=answer("A.1"), message="10", place=HOME),
+    Chunk(turn=2, state="sent", text=answer("A.2", "A.3"), message="11", place=HOME),
+    Chunk(turn=4, state="sent", text=answer("G.1"), message="10", place=GROUP),
+    Chunk(turn=5, state="sent", text="Something went wrong.", message="11", place=GROUP),
+)
+POSTS = (
+    Post(place=HOME, id="10", text=answer("A.1"), at=(10,)),
+    Post(place=HOME, id="11", text=answer("A.2", "A.3"), at=(11,)),
+    Post(place=GROUP, id="10", text=answer("G.1"), at=(10,)),
+    Post(place=GROUP, id="11", text="Something went wrong.", at=(11,)),
+)
+CALLS = (
+    Call(at_ms=100, instance=0, tokens=("A.1",), words=frozenset({PRIVATE})),
+    Call(at_ms=200, instance=1, tokens=("A.2", "A.3"), words=frozenset({PRIVATE, HERS})),
+    Call(at_ms=150, instance=2, tokens=("G.1",), words=frozenset({SPOKEN})),
+    Call(at_ms=160, instance=2, tokens=("G.2",), words=frozenset({SPOKEN, HERS})),
+)
+WELL = Evidence(said=SAID, rows=ROWS, chunks=CHUNKS, posts=POSTS, calls=CALLS, stored={1: 110, 2: 210, 4: 155})
+
+
+def changed(number: int, **changes: Any) -> Any:
+    """The rows, chunks or posts with one of them changed."""
+
+    def of(whole: tuple[Any, ...]) -> tuple[Any, ...]:
+        return (*whole[:number], replace(whole[number], **changes), *whole[number + 1 :])
+
+    return of
+
+
+LOST = replace(SAID["A.4"], accepted=True)
+UNSURE = changed(0, state="unknown", message=None)(CHUNKS)
+
+PLANTED: dict[str, list[tuple[str, Evidence]]] = {
+    "one_end": [
+        ("is not stored", replace(WELL, said=SAID | {"A.4": LOST})),
+        ("stored 2 times", replace(WELL, rows=(*ROWS, row(9, "A.1")))),
+        ("no end: running", replace(WELL, rows=changed(4, state="running")(ROWS))),
+        ("sees running", replace(WELL, said=SAID | {"A.1": replace(SAID["A.1"], seen="running")})),
+    ],
+    "visible": [
+        ("no whole answer", replace(WELL, posts=POSTS[1:], chunks=changed(0, message=None)(CHUNKS))),
+        ("where no such message is", replace(WELL, posts=POSTS[:3])),
+        ("leaves out ['A.2']", replace(WELL, posts=changed(1, text=answer("A.3"))(POSTS))),
+        ("which shows 're: «A.1»", replace(WELL, posts=changed(0, text="re: «A.1» 好")(POSTS))),
+    ],
+    "in_order": [
+        ("«A.1» stands behind", replace(WELL, posts=changed(0, at=(12,))(POSTS))),
+        ("«A.1» after «A.3», by instance 0", replace(WELL, calls=changed(0, at_ms=205)(CALLS), stored={})),
+    ],
+    "right_address": [
+        ("was said in Ann", replace(WELL, posts=changed(1, place=GROUP)(POSTS))),
+        ("which nobody said", replace(WELL, posts=(*POSTS, Post(place=HOME, id="12", text=answer("Z.1"))))),
+    ],
+    "asked_once": [
+        ("5 ms after", replace(WELL, calls=(*CALLS, Call(at_ms=115, instance=2, tokens=("A.1",))))),
+    ],
+    "labelled": [
+        ("stands 2 times", replace(WELL, posts=(*POSTS, Post(place=HOME, id="12", text=answer("A.2", "A.3"), at=(12,))))),
+        ("was sent by nobody", replace(WELL, posts=(*POSTS, Post(place=HOME, id="12", text="Stopped.", at=(12,))))),
+    ],
+    "memory_at_home": [
+        (f"holds {PRIVATE}, of Ann", replace(WELL, calls=changed(3, words=frozenset({PRIVATE}))(CALLS))),
+        (f"holds {SPOKEN}, of Bob", replace(WELL, calls=changed(0, words=frozenset({SPOKEN}))(CALLS))),
+        (f"holds {NEVER}, of None", replace(WELL, calls=changed(2, words=frozenset({NEVER}))(CALLS))),
+    ],
+}  # fmt: skip
+
+
+def test_nothing_is_found_where_all_is_well() -> None:
+    """Answers alone and together, a notice, what a speaker said elsewhere in a group, a message that was never taken."""
+    assert [] == check(WELL)
+    assert set(PLANTED) == {rule.__name__ for rule in RULES}
+
+
+@pytest.mark.parametrize(
+    ("rule", "words", "evidence"),
+    [(rule, words, evidence) for rule, planted in PLANTED.items() for words, evidence in planted],
+    ids=[f"{rule}-{number}" for rule, planted in PLANTED.items() for number in range(len(planted))],
+)
+def test_each_fault_is_found(rule: str, words: str, evidence: Evidence) -> None:
+    """By the rule it breaks, with words that say where."""
+    found = [violation for violation in check(evidence) if violation.rule == rule]
+
+    assert [] != [violation for violation in found if words in str(violation)], found
+    assert rule == found[0].rule
+
+
+def test_what_nobody_can_tell_is_allowed_where_it_is_labelled() -> None:
+    """A send without a receipt: it stands twice, in disorder, or not at all."""
+    twice = (*POSTS, Post(place=HOME, id="12", text=answer("A.1"), at=(12,)))
+
+    assert [] == check(replace(WELL, chunks=UNSURE, posts=POSTS[1:]))
+    assert [] == check(replace(WELL, chunks=UNSURE, posts=twice))
+    assert 1 == allowed(replace(WELL, chunks=UNSURE, posts=twice))["answers in doubt that stand twice"]
+
+
+def test_what_was_looked_up_and_sent_again_may_stand_twice() -> None:
+    """Only where the platform can be asked."""
+    twice = (*POSTS, Post(place=HOME, id="12", text=answer("A.1"), at=(12,)))
+
+    assert [] == check(replace(WELL, posts=twice, chunks=changed(0, attempts=2, finds=True)(CHUNKS)))
+    assert check(replace(WELL, posts=twice, chunks=changed(0, attempts=2)(CHUNKS)))
+    assert check(replace(WELL, posts=twice, chunks=changed(0, finds=True)(CHUNKS)))
+
+
+def test_a_question_asked_again_before_its_answer_was_stored_is_none_too_many() -> None:
+    """Who asked first has died; counted, as is a half answer that was left behind."""
+    again = replace(
+        WELL, calls=(*CALLS, Call(at_ms=105, instance=2, tokens=("A.1",))), rows=changed(0, attempts=2)(ROWS),
+        posts=(*POSTS, Post(place=HOME, id="9", text="re: «A.1»", at=(9,))),
+    )  # fmt: skip
+
+    assert [] == check(again)
+    counts = allowed(again)
+    assert (1, 1, 1) == (
+        counts["questions asked again"], counts["half answers left behind"], counts["turns begun more than once"]
+    )  # fmt: skip
+    assert 1 == counts["never acknowledged"]
+    assert 1 == counts["ended failed agent_unavailable"]
+
+
+def test_a_merged_question_is_about_the_newest() -> None:
+    """What was never answered stands before it in the prompt; that is no second question, and no disorder."""
+    calls = (*CALLS, Call(at_ms=300, instance=0, tokens=("A.1", "A.4")))
+    rows = (*changed(0, state="failed")(ROWS), row(6, "A.4"))
+    posts = (*POSTS[1:], Post(place=HOME, id="12", text=answer("A.1", "A.4"), at=(12,)))
+    chunks = (*CHUNKS[1:], Chunk(turn=6, state="sent", text=answer("A.1", "A.4"), message="12", place=HOME))
+
+    assert [] == check(replace(WELL, calls=calls, rows=rows, posts=posts, chunks=chunks))
+
+
+def test_tokens_and_canaries_are_words_of_their_own() -> None:
+    """Each once, in order; no canary is a part of another's, in any script around it."""
+    assert ["S1.2", "S10.3"] == tokens("re: «S1.2»«S10.3» «S1.2» « S1.4»")
+    many = [canary(number) for number in range(5000)]
+    assert 5000 == len(set(many))
+    assert set(many) == canaries("。".join(many))
+    assert frozenset() == canaries("zqzq xzqazq zqazqs")
+    assert frozenset({canary(7)}) == canaries(f"我住在{canary(7).upper()}，对吗")
