@@ -17,11 +17,12 @@ from psycopg.types.numeric import Int8BinaryDumper, Int8Dumper
 from psycopg_pool import AsyncConnectionPool
 
 from gateway.admin.database import Row, Transaction, Value, stored
-from gateway.admin.schema import BASE, FOLDER, TELL, TOPICS, VERSION
+from gateway.admin.schema import ADMINS, TELL, TOPICS
 from gateway.admin.topics import Topics
 from gateway.errors import StoreBusy
-from gateway.inbox.schema import pending, scripts
+from memory.ids import now_ms
 from memory.lending import lent, within
+from memory.postgres_migrating import bring_up_to_date
 
 logger = logging.getLogger(__name__)
 
@@ -72,8 +73,9 @@ class PostgresDatabase:
                 if self._read_only:
                     self._opened = opened.pop_all()
                     return self
+                async with await psycopg.AsyncConnection.connect(self._dsn, **self._settings) as db:
+                    await bring_up_to_date(db, ADMINS, lock=MIGRATING, now_ms=now_ms())
                 async with lent(self._pool, limit_s=self._timeout_s) as db:
-                    await _migrate(db)
                     await self._look(db)
             listening = asyncio.create_task(self._listen(), name="admin-listener")
             opened.push_async_callback(self._stop, listening)
@@ -175,19 +177,6 @@ class _Statements:
 @cache
 def _for_driver(sql: str) -> bytes:
     return _PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%")).encode()
-
-
-async def _migrate(db: Connection) -> None:
-    async with db.transaction():
-        await db.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATING,))
-        for statement in BASE:
-            await db.execute(statement.encode())
-        cursor = await db.execute(VERSION)
-        ((applied,),) = await cursor.fetchall()
-        for version, statements in pending(scripts("postgres", folder=FOLDER), applied=applied):
-            for statement in statements:
-                await db.execute(statement.encode())
-            await db.execute("INSERT INTO admin_schema (version) VALUES (%s)", (version,))
 
 
 @contextmanager

@@ -16,10 +16,11 @@ from types import TracebackType
 from typing import TypeVar
 
 from gateway.admin.database import Row, Transaction, Value, stored
-from gateway.admin.schema import BASE, FOLDER, TELL, TOPICS, VERSION
+from gateway.admin.schema import ADMINS, TELL, TOPICS
 from gateway.admin.topics import Topics
 from gateway.errors import StoreBusy
-from gateway.inbox.schema import pending, scripts
+from memory.ids import now_ms
+from memory.sqlite_migrating import bring_up_to_date
 
 T = TypeVar("T")
 
@@ -168,13 +169,7 @@ def _looking(path: Path, opened: AsyncExitStack) -> sqlite3.Connection:
 def _migrate(db: sqlite3.Connection) -> None:
     db.execute("BEGIN IMMEDIATE")
     try:
-        for statement in BASE:
-            db.execute(statement)
-        (applied,) = db.execute(VERSION).fetchone()
-        for version, statements in pending(scripts("sqlite", folder=FOLDER), applied=applied):
-            for statement in statements:
-                db.execute(statement)
-            db.execute("INSERT INTO admin_schema (version) VALUES (?)", (version,))
+        bring_up_to_date(db, ADMINS, now_ms=now_ms())
         db.execute("COMMIT")
     finally:
         _roll_back(db)

@@ -30,8 +30,10 @@ from gateway.inbox.postgres_events import Connection, Finish, Release, Show, Sta
 from gateway.inbox.postgres_looking import PostgresLooking
 from gateway.inbox.postgres_member import Member, how_to_connect
 from gateway.inbox.rows import Settlement, dedupe_digests
-from gateway.inbox.schema import VERSION, VERSION_TABLE, pending, scripts, statements
+from gateway.inbox.schema import QUEUES
+from memory.ids import now_ms
 from memory.lending import lent, within
+from memory.postgres_migrating import bring_up_to_date
 
 MIGRATING = 0x436C6578  # advisory lock: one starter changes the schema, the others wait
 
@@ -57,6 +59,7 @@ class PostgresInbox:
     ) -> None:
         """`timeout_s` bounds one statement and the wait for a connection; leases last `lease_s` without renewal, by the
         server's clock; `poll_s` is the time between two looks for what no signal told; `accept_max` messages may wait."""
+        self._dsn = dsn
         self._timeout_s = timeout_s
         self._lease_s = lease_s
         self._accept_max = accept_max
@@ -348,17 +351,8 @@ class PostgresInbox:
             await db.execute(_SESSION.format(ms=round(self._timeout_s * 1000)))
 
     async def _migrate(self) -> None:
-        known = scripts("postgres")
-        most = 5 + sum(len(statements(script)) for script in known)  # each has its time, as the server counts it
-        async with lent(self._pool, limit_s=most * self._timeout_s) as db, db.transaction():
-            await db.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATING,))
-            await db.execute(VERSION_TABLE)
-            cursor = await db.execute(VERSION)
-            ((applied,),) = await cursor.fetchall()
-            for version, changes in pending(known, applied=applied):
-                for change in changes:
-                    await db.execute(change)
-                await db.execute("INSERT INTO queue_schema (version) VALUES (%s)", (version,))
+        async with await AsyncConnection.connect(self._dsn, **how_to_connect(self._timeout_s)) as db:
+            await bring_up_to_date(db, QUEUES, lock=MIGRATING, now_ms=now_ms())
 
 
 def _waits(event: NewEvent) -> bool:

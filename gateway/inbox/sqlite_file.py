@@ -18,7 +18,9 @@ from typing import Any, TypeVar, cast
 
 from gateway.errors import LeaseLost, StoreBusy
 from gateway.inbox.batch import RETRY_AFTER_S, GroupCommit
-from gateway.inbox.schema import VERSION, VERSION_TABLE, pending, scripts
+from gateway.inbox.schema import QUEUES
+from memory.ids import now_ms
+from memory.sqlite_migrating import bring_up_to_date
 
 T = TypeVar("T")
 
@@ -134,12 +136,7 @@ class SqliteFile:
 
     def _begin_run(self) -> int:
         with _transaction(self._writer) as db:
-            db.execute(VERSION_TABLE)
-            (applied,) = db.execute(VERSION).fetchone()
-            for version, statements in pending(scripts("sqlite"), applied=applied):
-                for statement in statements:
-                    db.execute(statement)
-                db.execute("INSERT INTO queue_schema (version) VALUES (?)", (version,))
+            bring_up_to_date(db, QUEUES, now_ms=now_ms())
             db.execute("UPDATE queue_run SET run = run + 1")
             (run,) = db.execute("SELECT run FROM queue_run").fetchone()
             return int(run)

@@ -21,7 +21,8 @@ from psycopg_pool import AsyncConnectionPool
 from memory.errors import StoreUnavailable
 from memory.ids import now_ms
 from memory.lending import lent, within
-from memory.stores.migrate import VERSION_TABLE, pending, read_migrations
+from memory.postgres_migrating import bring_up_to_date, lacking, version
+from memory.stores.migrate import MEMORY
 from memory.stores.postgres_owner import NAME, OWNERS_OF
 from memory.stores.postgres_statement import Statement
 
@@ -82,11 +83,11 @@ class Database:
                 await self._configure(connection)
                 async with within(self._timeout_s):
                     self.role_over_policies = await _role_over_policies(connection)
-                    applied = await _applied(connection)
+                    applied = await version(connection, MEMORY)
                 if self._read_only:
-                    _require_schema(applied)
-                elif pending(read_migrations("postgres"), applied=applied or 0):
-                    await _migrate(connection)
+                    await _require_schema(connection, applied)
+                else:
+                    await _migrate(connection, new=applied is None)
             await self._pool.open()
         return self
 
@@ -215,37 +216,17 @@ async def _role_over_policies(connection: Connection) -> str | None:
     return row[0] if row else None
 
 
-async def _applied(connection: Connection) -> int | None:
-    """Return the schema's version; None is a database that holds no memory yet."""
-    found = await (await connection.execute("SELECT to_regclass('memory_schema') IS NOT NULL")).fetchone()
-    if found != (True,):
-        return None
-    row = await (await connection.execute("SELECT coalesce(max(version), 0) FROM memory_schema")).fetchone()
-    return row[0] if row else 0
-
-
-def _require_schema(applied: int | None) -> None:
-    """Raise `StoreUnavailable` where the schema is missing or older, `SchemaTooNew` where it is newer."""
+async def _require_schema(connection: Connection, applied: int | None) -> None:
+    """Raise `StoreUnavailable` where the schema is missing or older, `SchemaTooNew` where it is too new."""
     if applied is None:
         raise StoreUnavailable("the database holds no memory yet; start the gateway once, or check the address")
-    if pending(read_migrations("postgres"), applied=applied):
+    if await lacking(connection, MEMORY):
         raise StoreUnavailable(f"the database has the older schema {applied}; migrate it first")
 
 
-async def _migrate(connection: Connection) -> None:
-    """Bring the schema to this release's version, however long that takes. Several starters wait for each other; raises
-    `SchemaTooNew`."""
+async def _migrate(connection: Connection, *, new: bool) -> None:
+    """Bring the schema to this release's version, however long that takes. Raises `SchemaTooNew`."""
     encoding = await (await connection.execute("SHOW server_encoding")).fetchone()
-    if encoding != ("UTF8",):
+    if new and encoding != ("UTF8",):
         raise StoreUnavailable(f"the database's encoding is {encoding!r}; create it with ENCODING 'UTF8'")
-    async with connection.transaction():
-        await connection.execute("SELECT pg_advisory_xact_lock($1)", (_MIGRATION_LOCK,))
-        await connection.execute("SET LOCAL statement_timeout = 0")  # a change of a big table takes what it takes
-        await connection.execute("SELECT set_config('clew.person', '*', true)")  # its rows are everybody's
-        await connection.execute(VERSION_TABLE)
-        for step in pending(read_migrations("postgres"), applied=await _applied(connection) or 0):
-            await connection.execute(step.sql.encode(), prepare=False)
-            await connection.execute(
-                "INSERT INTO memory_schema (version, name, applied_ms) VALUES ($1, $2, $3)",
-                (step.version, step.name, now_ms()),
-            )
+    await bring_up_to_date(connection, MEMORY, lock=_MIGRATION_LOCK, now_ms=now_ms())

@@ -6,14 +6,15 @@ import asyncio
 import os
 import sqlite3
 import threading
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 from typing import Literal
 
 from memory.errors import StoreUnavailable
-from memory.stores.migrate import VERSION_TABLE, check_keys, pending, read_migrations
+from memory.sqlite_migrating import bring_up_to_date, lacking, version
+from memory.stores.migrate import MEMORY, check_keys
 
 Synchronous = Literal["NORMAL", "FULL"]
 
@@ -114,9 +115,8 @@ def _use_log(db: sqlite3.Connection, path: Path) -> None:
 
 
 def _require_schema(db: sqlite3.Connection, path: Path) -> None:
-    applied = schema_version(db)
-    if pending(read_migrations("sqlite"), applied=applied):
-        raise StoreUnavailable(f"{str(path)!r} has the older schema {applied}; migrate it first")
+    if lacking(db, MEMORY):
+        raise StoreUnavailable(f"{str(path)!r} has the older schema {version(db, MEMORY)}; migrate it first")
 
 
 def _connect(path: Path, mode: Literal["rw", "ro"], *, timeout_s: float) -> sqlite3.Connection:
@@ -126,37 +126,20 @@ def _connect(path: Path, mode: Literal["rw", "ro"], *, timeout_s: float) -> sqli
 
 def schema_version(db: sqlite3.Connection) -> int:
     """Return the schema's version; 0 is an empty file."""
-    if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'memory_schema'").fetchone() is None:
-        return 0
-    return int(db.execute("SELECT coalesce(max(version), 0) FROM memory_schema").fetchone()[0])
+    return version(db, MEMORY)
 
 
 def _migrate(db: sqlite3.Connection, *, now_ms: int) -> None:
     """Bring the schema up to date; of several starters one does it and the others wait for its commit."""
-    known = read_migrations("sqlite")
-    if not pending(known, applied=schema_version(db)):
+    if not lacking(db, MEMORY):
         return
     db.execute("BEGIN IMMEDIATE")
     try:
-        db.execute(VERSION_TABLE)
-        for migration in pending(known, applied=schema_version(db)):
-            for statement in _statements(migration.sql):
-                db.execute(statement)
-            db.execute("INSERT INTO memory_schema VALUES (?, ?, ?)", (migration.version, migration.name, now_ms))
+        bring_up_to_date(db, MEMORY, now_ms=now_ms)
         db.execute("COMMIT")
     except BaseException:
         db.rollback()
         raise
-
-
-def _statements(script: str) -> Iterator[str]:
-    """Yield a script's statements: the driver's own `executescript` would commit what came before it."""
-    statement = ""
-    for line in script.splitlines(keepends=True):
-        statement += line
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""
 
 
 def empty_log(path: Path) -> bool:

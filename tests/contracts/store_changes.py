@@ -399,7 +399,7 @@ class RecordContract:
         """An older release does not touch what it does not understand."""
         async with column.open():
             pass
-        await column.sql("INSERT INTO memory_schema VALUES (9999, 'from_the_future', 0)")
+        await column.sql("INSERT INTO memory_schema (version, name, applied_ms) VALUES (9999, 'from_the_future', 0)")
 
         with pytest.raises(SchemaTooNew, match="9999"):
             async with column.open():

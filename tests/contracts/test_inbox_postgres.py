@@ -12,8 +12,9 @@ import pytest
 
 from gateway.errors import LeaseLost, StoreBusy
 from gateway.inbox.base import Event, Outcome
-from gateway.inbox.schema import scripts
+from gateway.inbox.schema import QUEUES
 from memory.errors import SchemaTooNew
+from memory.schema import read_migrations
 from tests.contracts.queues import (
     DAY_MS,
     NOW_MS,
@@ -245,7 +246,7 @@ async def test_newer_schema_is_refused(postgres_url: str) -> None:
     """An older release does not touch what a newer one wrote."""
     async with open_queues(postgres_url):
         pass
-    execute(postgres_url, f"INSERT INTO queue_schema VALUES ({len(scripts('postgres')) + 1})")
+    execute(postgres_url, "INSERT INTO queue_schema (version) VALUES (9999)")
 
     with pytest.raises(SchemaTooNew):
         async with open_queues(postgres_url):
@@ -261,7 +262,9 @@ async def test_several_starters_share_an_empty_database(bare_postgres_url: str) 
 
     await asyncio.gather(*(start() for _ in range(4)))
 
-    assert [(len(scripts("postgres")),)] == execute(bare_postgres_url, "SELECT count(*) FROM queue_schema")
+    assert [(len(read_migrations(QUEUES.folder / "postgres")),)] == execute(
+        bare_postgres_url, "SELECT count(*) FROM queue_schema"
+    )
     assert [(4,)] == execute(bare_postgres_url, "SELECT count(*) FROM inbox_events")
 
 

@@ -12,11 +12,12 @@ from gateway.errors import LeaseLost, StoreBusy
 from gateway.inbox import sqlite_events, sqlite_outbox
 from gateway.inbox.base import Outcome, Reply
 from gateway.inbox.rows import Settlement
-from gateway.inbox.schema import scripts, statements
+from gateway.inbox.schema import QUEUES
 from gateway.inbox.sqlite import SqliteInbox
 from memory.base import Identity
 from memory.errors import SchemaTooNew
 from memory.ids import Ids
+from memory.sqlite_migrating import bring_up_to_date
 from memory.stores.sqlite import SqliteStore
 from tests.contracts.queues import (
     NOW_MS,
@@ -144,7 +145,7 @@ async def test_newer_schema_is_refused(url: str, path: Path) -> None:
     async with open_queues(url):
         pass
     with sqlite3.connect(path) as db:
-        db.execute("INSERT INTO queue_schema VALUES (?)", (len(scripts("sqlite")) + 1,))
+        db.execute("INSERT INTO queue_schema (version) VALUES (9999)")
     db.close()
 
     with pytest.raises(SchemaTooNew):
@@ -170,9 +171,7 @@ async def test_lanes_claimed_before_a_restart_come_in_order_of_waiting(url: str)
 def test_no_statement_scans_a_table() -> None:
     """Every statement of a turn finds its rows by an index, so that a million finished rows cost nothing."""
     db = sqlite3.connect(":memory:", isolation_level=None)
-    for script in scripts("sqlite"):
-        for statement in statements(script):
-            db.execute(statement)
+    bring_up_to_date(db, QUEUES, now_ms=NOW_MS)
     ran: list[str] = []
     db.set_trace_callback(ran.append)
     _whole_turn(db)

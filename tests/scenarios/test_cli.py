@@ -21,8 +21,9 @@ from config.loader import load
 from gateway.__main__ import main
 from gateway.admin.service import Admin
 from gateway.app import open_reading
+from memory.schema import read_migrations
 from memory.service import Memory
-from memory.stores.migrate import read_migrations
+from memory.stores.migrate import MEMORY
 from memory.tokens import Tokenizers
 from tests.scenarios.remembered import learned
 from tests.scenarios.stage import Held, Stage, echo, stage
@@ -308,7 +309,7 @@ async def test_reading_changes_nothing(tmp_path: Path, bare_postgres_url: str) -
             assert "start the gateway once" in err
             assert "Traceback" not in err
         migrated = await verb("db", "migrate", "--config", config)
-        assert (0, f"schema {len(read_migrations('sqlite'))}: up to date\n") == migrated[:2]
+        assert (0, f"schema {len(read_migrations(MEMORY.folder / 'sqlite'))}: up to date\n") == migrated[:2]
         assert 0 == (await told("db", "status", "--config", config))["rows"]["messages"]
 
 

@@ -1,10 +1,9 @@
-"""The small parts of the durable queues: group commit, the bell, schema numbers, rows."""
+"""The small parts of the durable queues: group commit, the bell, rows."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -15,8 +14,6 @@ from gateway.inbox.base import Outcome
 from gateway.inbox.batch import GroupCommit
 from gateway.inbox.changes import Changes
 from gateway.inbox.rows import dedupe_digests, event_of, event_row, first_id, outcome_text, storable, stored_event
-from gateway.inbox.schema import pending, scripts, statements
-from memory.errors import SchemaTooNew
 from memory.ids import Ids
 from tests.contracts.queues import NOW_MS, message
 
@@ -120,37 +117,6 @@ async def test_bell_that_broke_says_so_to_all() -> None:
     for wait in (waiter, changes.wait(0)):
         with pytest.raises(RuntimeError, match="the listener died"):
             await wait
-
-
-def test_schema_changes_are_numbered_without_gaps(tmp_path: Path) -> None:
-    """A missing number is told by name, before anything is applied."""
-    folder = tmp_path / "sqlite"
-    folder.mkdir()
-    (folder / "0001_first.sql").write_text("CREATE TABLE a (b);\n", encoding="utf-8")
-    assert ["CREATE TABLE a (b);\n"] == scripts("sqlite", folder=tmp_path)
-    (folder / "0003_third.sql").write_text("", encoding="utf-8")
-
-    with pytest.raises(ValueError, match=r"0003_third\.sql.*expected 0002"):
-        scripts("sqlite", folder=tmp_path)
-
-
-def test_pending_changes_are_those_above_the_applied() -> None:
-    """Applied versions are not run again; a version beyond ours is refused."""
-    known = ["CREATE TABLE a (b);\nCREATE TABLE c (d); \n", "-- a remark\nDROP TABLE a;"]
-
-    assert [(1, ["CREATE TABLE a (b)", "CREATE TABLE c (d)"]), (2, ["-- a remark\nDROP TABLE a"])] == pending(
-        known, applied=0
-    )
-    assert [2] == [version for version, _ in pending(known, applied=1)]
-    assert [] == pending(known, applied=2)
-    with pytest.raises(SchemaTooNew, match="version 3"):
-        pending(known, applied=3)
-
-
-def test_both_databases_have_the_same_versions() -> None:
-    """A schema change is made for both or for none."""
-    assert len(scripts("sqlite")) == len(scripts("postgres"))
-    assert all(statements(script) for database in ("sqlite", "postgres") for script in scripts(database))
 
 
 @given(st.text(), st.text(st.characters()))

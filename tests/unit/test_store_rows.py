@@ -1,17 +1,13 @@
-"""What all databases do alike with rows, and the numbering of migrations: pure."""
+"""What all databases do alike with rows: pure."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.base import Identity
-from memory.errors import SchemaTooNew
 from memory.key import encode_part
-from memory.stores.migrate import pending, read_migrations
 from memory.stores.rows import TITLE_CHARS, decoded_user, identity_columns, storable, title_of
 
 anything = st.text(st.characters(), max_size=200)  # lone surrogates included
@@ -63,38 +59,3 @@ def test_two_identities_never_meet(one: tuple[str, str, str], two: tuple[str, st
     )
 
     assert (one == two) == (first == second)
-
-
-def test_migrations_are_numbered_without_gaps(tmp_path: Path) -> None:
-    folder = tmp_path / "db"
-    folder.mkdir()
-    with pytest.raises(ValueError, match="holds no migrations"):
-        read_migrations("db", folder=tmp_path)
-    (folder / "0001_first.sql").write_text("A;")
-    (folder / "0003_third.sql").write_text("C;")
-    with pytest.raises(ValueError, match="expected 0002_"):
-        read_migrations("db", folder=tmp_path)
-    (folder / "0003_third.sql").rename(folder / "0002_Second name.sql")
-    with pytest.raises(ValueError, match="0002_Second name"):
-        read_migrations("db", folder=tmp_path)
-
-
-def test_only_what_is_missing_is_pending(tmp_path: Path) -> None:
-    folder = tmp_path / "db"
-    folder.mkdir()
-    for n, name in enumerate(("first", "second"), 1):
-        (folder / f"{n:04}_{name}.sql").write_text(f"{name};")
-
-    known = read_migrations("db", folder=tmp_path)
-
-    assert [(1, "first", "first;"), (2, "second", "second;")] == [(m.version, m.name, m.sql) for m in known]
-    assert known == pending(known, applied=0)
-    assert known[1:] == pending(known, applied=1)
-    assert () == pending(known, applied=2)
-    with pytest.raises(SchemaTooNew, match="version 3, this release knows 2"):
-        pending(known, applied=3)
-
-
-@pytest.mark.parametrize("database", ["sqlite", "postgres"])
-def test_our_own_migrations_can_be_read(database: str) -> None:
-    assert read_migrations(database)

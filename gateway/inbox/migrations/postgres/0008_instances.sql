@@ -1,3 +1,4 @@
+-- works with: 7
 -- What many instances share beyond lanes: numbers for their ids, leases on what only one may do, turns to be cut short wherever
 -- they run, and hot state for who runs without Redis.
 

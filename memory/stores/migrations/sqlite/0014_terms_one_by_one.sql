@@ -1,1 +1,2 @@
+-- works with: 13
 -- PostgreSQL guards its terms row by row; a file of one process has nothing to guard them with.
