@@ -57,7 +57,7 @@ from memory.stores.postgres_statement import Statement
 from memory.stores.postgres_vectors import PostgresVectors
 from memory.stores.rows import identity_columns, read_ledger, read_ledgers, storable, storable_or_none, title_of
 
-_PUT_SUMMARY = sql.put("summaries", Summary.__struct_fields__)
+_PUT_SUMMARY = sql.put("summaries", Summary.__struct_fields__, owner="scope_id")
 _PUT_FACTS = sql.put("facts", Fact.__struct_fields__)
 _PUT_PROFILE = sql.put("profile_items", ProfileItem.__struct_fields__)
 

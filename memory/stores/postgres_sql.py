@@ -204,13 +204,14 @@ END_SESSION = statement("""WITH head AS (
 SELECT EXISTS (SELECT FROM head)""")
 
 
-def put(table: str, columns: tuple[str, ...]) -> Statement:
-    """Return the statement that inserts or replaces rows of `owners`, given as JSON, by their id."""
+def put(table: str, columns: tuple[str, ...], *, owner: str = "person_id") -> Statement:
+    """Return the statement that inserts rows of `owners`, given as JSON, or replaces them by their id; only by one with the same
+    `owner`, a column."""
     names = ", ".join(columns)
     replaced = ", ".join(f"{column} = excluded.{column}" for column in columns if column != "id")
     return statement(f"""WITH {OWNERS}
 INSERT INTO {table} ({names}) SELECT {names} FROM me, json_populate_recordset(NULL::{table}, %(rows)s)
-  ON CONFLICT (id) DO UPDATE SET {replaced}""")
+  ON CONFLICT (id) DO UPDATE SET {replaced} WHERE {table}.{owner} = excluded.{owner}""")
 
 
 LEDGER = statement("SELECT body FROM ledgers WHERE turn_id = %(turn_id)s")

@@ -191,8 +191,8 @@ def _end(db: sqlite3.Connection, learned: Learned, person_id: int) -> None:
         ("retracted", learned.retracted_facts, learned.retracted_items),
     ):
         db.executemany(_END_FACT, [(status, now, id_, person_id) for id_ in facts])
-        db.executemany(_END_ITEM, [(status, now, id_, person_id) for id_ in items])
-        drop_fragments(db, [(0, id_) for id_ in items])
+        ended = [id_ for id_ in items if db.execute(_END_ITEM, (status, now, id_, person_id)).rowcount]
+        drop_fragments(db, [(0, id_) for id_ in ended])
 
 
 # --- the index of recall ---

@@ -23,7 +23,8 @@ class Table(Generic[Struct]):
     """How one struct lies in its table.
 
     `json` names the fields kept as JSON text, each with what NULL stands for, in SQL; `more` are columns that the struct
-    does not have. `select` is the expression that `structs` reads.
+    does not have. `select` is the expression that `structs` reads. `put` replaces a row of the same id by another of the same
+    `owner` only, a column.
     """
 
     def __init__(
@@ -33,6 +34,7 @@ class Table(Generic[Struct]):
         *,
         json: Mapping[str, str] | None = None,
         more: tuple[str, ...] = (),
+        owner: str = "scope_id",
     ) -> None:
         fields = kind.__struct_fields__
         columns = ", ".join(f'"{column}"' for column in (*fields, *more))
@@ -46,7 +48,8 @@ class Table(Generic[Struct]):
             pairs = [f"'{field}', {self._expression(field)}" for field in fields]
             self.select = f"json_object({', '.join(pairs)})"
         self.insert = f"INSERT INTO {name} ({columns}) VALUES (?{', ?' * (len(self._place) - 1)})"
-        self.put = self.insert.replace("INSERT", "INSERT OR REPLACE", 1)
+        replaced = ", ".join(f'"{column}" = excluded."{column}"' for column in self._place if column != "id")
+        self.put = f"{self.insert} ON CONFLICT (id) DO UPDATE SET {replaced} WHERE {name}.{owner} = excluded.{owner}"
 
     def _expression(self, field: str) -> str:
         if field in self._json:
@@ -91,5 +94,5 @@ OBSERVED = Table(
 )
 OVERHEARD = Table("observed", Overheard)
 SUMMARIES = Table("summaries", Summary)
-FACTS = Table("facts", Fact, json={"source_ids": "json_array()"})
-PROFILE = Table("profile_items", ProfileItem, json={"source_ids": "json_array()"})
+FACTS = Table("facts", Fact, json={"source_ids": "json_array()"}, owner="person_id")
+PROFILE = Table("profile_items", ProfileItem, json={"source_ids": "json_array()"}, owner="person_id")
