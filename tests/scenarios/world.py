@@ -216,6 +216,11 @@ class Gateway:
             await self._reader
         return code
 
+    async def over(self) -> int:
+        """Wait for its end, however long; return the exit code."""
+        assert self._process is not None
+        return await self._process.wait()
+
     async def kill(self) -> None:
         """SIGKILL: nothing can be tidied up."""
         await self._end(signal.SIGKILL)
