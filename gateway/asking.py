@@ -144,18 +144,10 @@ class Asking:
 
     async def ask(self, turn: Running, head: Route, draft: Draft, *, lent: Lent, caller: Caller) -> bool:
         """Fill the draft. False: the turn was interrupted and begins again. One that was stopped, or whose message is gone,
-        has what there was so far, marked, or no text. Raises `AgentFault` when no agent gave an answer."""
-        answer = asyncio.ensure_future(self._with_fallback(turn, head, draft, lent=lent, caller=caller))
-        halted = asyncio.ensure_future(turn.halted.wait())
-        try:
-            await asyncio.wait({answer, halted}, return_when=asyncio.FIRST_COMPLETED)
-            if answer.done():
-                answer.result()
-                return True
-        finally:
-            answer.cancel()
-            halted.cancel()
-            await asyncio.gather(answer, halted, return_exceptions=True)
+        has what there was so far, marked, or no text; where it was before, no agent is asked. Raises `AgentFault` when no agent
+        gave an answer."""
+        if not turn.halted.is_set() and await self._answered(turn, head, draft, lent=lent, caller=caller):
+            return True
         if turn.reason == "interrupted":
             return False
         if draft.text:
@@ -165,6 +157,20 @@ class Asking:
             draft.text += mark
             self._streams.delta([event.id for event in turn.events], mark)
         return True
+
+    async def _answered(self, turn: Running, head: Route, draft: Draft, *, lent: Lent, caller: Caller) -> bool:
+        """Let the agent answer; False: the turn was halted first."""
+        answer = asyncio.ensure_future(self._with_fallback(turn, head, draft, lent=lent, caller=caller))
+        halted = asyncio.ensure_future(turn.halted.wait())
+        try:
+            await asyncio.wait({answer, halted}, return_when=asyncio.FIRST_COMPLETED)
+            if answer.done():
+                answer.result()
+            return answer.done()
+        finally:
+            answer.cancel()
+            halted.cancel()
+            await asyncio.gather(answer, halted, return_exceptions=True)
 
     async def _with_fallback(self, turn: Running, head: Route, draft: Draft, *, lent: Lent, caller: Caller) -> None:
         try:

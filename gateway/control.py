@@ -253,9 +253,7 @@ class Control:
         """Take the message out of what waits and of memory: it was deleted, or edited to no words."""
         pending = await self._pending(event)
         gone = await self._withdraw(pending, DELETED)
-        for message in pending:
-            if message.id not in gone:
-                self._lanes.withdrawn(message)
+        await self._lanes.halt({message.id for message in pending} - gone, "withdrawn")
         known = False
         for scope, key in places_of(route):
             known = known or await self._memory.delete(scope, said.message_id, by=key)
@@ -290,13 +288,8 @@ class Control:
         mine = [message for message in said if message.speaker == event.speaker and message.id < event.id]
         meant = [message for message in mine if not by_human(message)]
         stopped = await self._withdraw([message for message in meant if message.state == "accepted"], STOPPED)
-        turn = self._lanes.running(event.lane)
-        if turn is not None and any(
-            message.speaker == event.speaker and message.id < event.id and not by_human(message)
-            for message in turn.events
-        ):
-            turn.halt("stopped")
-        elif not stopped:
+        halted = await self._lanes.halt({message.id for message in meant} - stopped, "stopped")
+        if not halted and not stopped:
             return Outcome(state="applied", rule="nothing_to_stop")
         return Outcome(state="applied", rule="stop")
 

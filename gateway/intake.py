@@ -69,7 +69,7 @@ class Intake:
         ids: Ids,
         configuration: Callable[[], Configuration],
         act: Callable[[Event], Awaitable[None]],
-        arrived: Callable[[Event], None],
+        arrived: Callable[[Event], Awaitable[None]],
         ended_at_once: Callable[[str, str, str], None],
         delivered: Callable[[str, float], None],
         poll_s: float,
@@ -158,7 +158,7 @@ class Intake:
         elif fresh and stored.kind == "message":
             if stored.id != new.id:
                 self._streams.begin([stored.id])  # the revived sibling's has ended
-            self._arrived(stored)
+            await self._arrived(stored)
         return msgspec.structs.replace(await self._view(stored), token=stored.token, duplicate=not fresh)
 
     async def _new(

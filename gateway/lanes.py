@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from gateway.errors import LeaseLost, StoreBusy
-from gateway.inbox.base import Claim, Event, Inbox
+from gateway.inbox.base import Claim, Event, HaltReason, Inbox
 from gateway.waits import happens
 from memory.errors import Fenced
 
 logger = logging.getLogger(__name__)
 
 BusyMode = Literal["collect", "queue", "interrupt"]
-HaltReason = Literal["stopped", "withdrawn", "taken_over", "interrupted"]
-_WEIGHT: dict[HaltReason | None, int] = {None: 0, "interrupted": 1, "taken_over": 2, "withdrawn": 3, "stopped": 4}
+_LIGHTEST_FIRST = (None, *get_args(HaltReason))
+HALT_LOOKS_S = 0.2
+"""Time between two looks for what others want halted, at least: what changes meanwhile is seen in one."""
+
 Ending = Literal["ended", "interrupted", "broke"]
 """How a run of a turn ended; after the last two its events are still there."""
 
@@ -50,12 +52,16 @@ class Running:
     halted: asyncio.Event = field(default_factory=asyncio.Event)
 
     def halt(self, reason: HaltReason) -> None:
-        """Ask the turn to end early. `interrupted`: it begins again, with what is there then. `taken_over`: a human answers.
-        `withdrawn`: what it answers is gone. `stopped`: its speaker wants no more of it. The later of these outweigh the
-        earlier."""
-        if _WEIGHT[reason] > _WEIGHT[self.reason]:
+        """Ask the turn to end early. One of whose messages some are gone begins again with the others."""
+        if reason == "withdrawn" and len(self.events) > 1:
+            reason = "interrupted"
+        if _LIGHTEST_FIRST.index(reason) > _LIGHTEST_FIRST.index(self.reason):
             self.reason = reason
         self.halted.set()
+
+    def answers(self, ids: Collection[int]) -> bool:
+        """Whether it answers one of these events."""
+        return any(event.id in ids for event in self.events)
 
 
 def next_turn(
@@ -125,27 +131,37 @@ class Lanes:
         self._draining = asyncio.Event()
         self._slot_free = asyncio.Event()
 
-    def running(self, lane: str) -> Running | None:
-        """Return the turn that runs in the lane here, if one does."""
-        return self._running.get(lane)
-
-    def arrived(self, event: Event) -> None:
-        """Let a new message cut short the turn that it will be joined with, where the room wants that; never another
-        speaker's turn (openclaw#76777, openclaw#106483)."""
-        turn = self._running.get(event.lane)
-        if turn is None:
+    async def arrived(self, event: Event) -> None:
+        """Let a new message cut short the turn that it will be joined with, where the room wants that, on whatever instance it
+        runs; never another speaker's turn (openclaw#76777, openclaw#106483)."""
+        if self._gathering(event).busy != "interrupt":
             return
-        head = turn.events[0]
-        rule = self._gathering(head)
-        wanted = rule.busy == "interrupt" and not rule.alone and len(turn.events) < rule.most
-        if wanted and _joins(event, head, rule, self._gathering):
-            turn.halt("interrupted")
-
-    def withdrawn(self, event: Event) -> None:
-        """Cut short the turn that answers a message which is gone; one that answers others too begins again with those."""
         turn = self._running.get(event.lane)
-        if turn is not None and event.id in {answered.id for answered in turn.events}:
-            turn.halt("withdrawn" if len(turn.events) == 1 else "interrupted")
+        if turn is not None:
+            if self._interrupts(event, turn.events):
+                turn.halt("interrupted")
+            return
+        try:
+            begun = [said for said in await self._inbox.waiting(event.lane) if said.state == "running"]
+            answered = [said for said in begun if said.turn_id == begun[0].turn_id]
+            if answered and self._interrupts(event, answered):
+                await self._inbox.halt([said.id for said in answered], "interrupted")
+        except StoreBusy:
+            logger.info("turn not interrupted; the message is answered by itself", exc_info=True)
+
+    def _interrupts(self, event: Event, answered: Sequence[Event]) -> bool:
+        head = answered[0]
+        rule = self._gathering(head)
+        wanted = rule.busy == "interrupt" and not rule.alone and len(answered) < rule.most
+        return wanted and _joins(event, head, rule, self._gathering)
+
+    async def halt(self, ids: Collection[int], reason: HaltReason) -> bool:
+        """Cut short the turns that answer any of these events, on whatever instance they run; whether any does. A stop is
+        heard by whoever takes such a turn over, too. Raises `StoreBusy`."""
+        here = [turn for turn in self._running.values() if turn.answers(ids)]
+        for turn in here:
+            turn.halt(reason)
+        return bool(ids and await self._inbox.halt(sorted(ids), reason)) or bool(here)
 
     def taken_over(self, answers: Callable[[Event], bool]) -> None:
         """Cut short the turns here whose head `answers` says is in a conversation that a human has now."""
@@ -166,10 +182,14 @@ class Lanes:
     async def run(self) -> None:
         """Claim and run lanes until drained; a fault of the queue itself ends this with its exception."""
         async with asyncio.TaskGroup() as tasks:
-            heartbeat = tasks.create_task(self._renew(), name="lanes-heartbeat")
+            beside = [
+                tasks.create_task(self._renew(), name="lanes-heartbeat"),
+                tasks.create_task(self._hear(), name="lanes-halts"),
+            ]
             async with asyncio.TaskGroup() as lanes:
                 await self._claim(lanes)
-            heartbeat.cancel()
+            for task in beside:
+                task.cancel()
 
     async def _claim(self, tasks: asyncio.TaskGroup) -> None:
         seen = 0
@@ -221,6 +241,22 @@ class Lanes:
                     logger.warning("lane lost", extra={"lane": lane})
                     current[1].cancel()
 
+    async def _hear(self) -> None:
+        """Halt what others want halted."""
+        seen = 0
+        while True:
+            try:
+                seen = await self._inbox.changed(seen)
+                running = {event.id: turn for turn in self._running.values() for event in turn.events}
+                for halt in await self._inbox.halts(list(running)) if running else ():
+                    turn = running[halt.event_id]
+                    # What was said to an earlier start of the same turn was heard then.
+                    if any(event.id == halt.event_id and event.attempts < halt.attempts for event in turn.events):
+                        turn.halt(halt.reason)
+            except StoreBusy:
+                logger.warning("not looked for what is to be halted", exc_info=True)
+            await asyncio.sleep(HALT_LOOKS_S)
+
     async def _lane(self, claim: Claim) -> None:
         begun = _Begun()
         try:
@@ -255,6 +291,8 @@ class Lanes:
             events=events,
             attempts=max(events[0].attempts - excused, 0),
         )
+        if any(event.halt == "stopped" for event in events):
+            turn.halt("stopped")  # said to an instance that is gone
         self._running[claim.lane] = turn
         try:
             await self._respond(turn)

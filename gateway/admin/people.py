@@ -91,8 +91,8 @@ class _Found:
 
 
 class Eraser:
-    """Erases persons, one at a time. `halt` cuts short the turn here that answers an event; `ended` is told each turn that this
-    has ended, `forget` the events that are no more, when memory has forgotten the person."""
+    """Erases persons, one at a time. `ended` is told each turn that this has ended, `forget` the events that are no more, when
+    memory has forgotten the person."""
 
     def __init__(
         self,
@@ -100,7 +100,6 @@ class Eraser:
         store: FullStore,
         queues: Queues,
         configuration: Callable[[], Configuration],
-        halt: Callable[[Event], None],
         ended: Callable[[int], Awaitable[None]],
         forget: Callable[[Sequence[int]], None],
         uncount: Callable[[int], Awaitable[int]],
@@ -114,7 +113,6 @@ class Eraser:
         self._persons = store.persons
         self._queues = queues
         self._configuration = configuration
-        self._halt = halt
         self._ended = ended
         self._forget = forget
         self._uncount = uncount
@@ -245,9 +243,8 @@ class Eraser:
     async def _empty(self, events: Sequence[Event], counts: Counter[str]) -> None:
         """End what has not ended, and empty all of it."""
         for some in _batched(events, BATCH):
-            for event in some:
-                if event.state == "running":
-                    self._halt(event)
+            # Wherever they run: whoever answers hears it when the events have ended, too.
+            await self._queues.halt([event.id for event in some], "withdrawn")
             turns = {event.id: event.turn_id for event in some}
             busy, seen = list(turns), 0
             async with self._patience():

@@ -25,6 +25,10 @@ EventState = Literal["accepted", "running", "replied", "answered", "observed", "
 
 ChunkState = Literal["waiting", "sending", "sent", "unknown", "dead"]
 
+HaltReason = Literal["interrupted", "taken_over", "withdrawn", "stopped"]
+"""Why a running turn is to end early, lightest first: a heavier reason outweighs a lighter one. `interrupted`: it begins again,
+with what is there then. `taken_over`: a human answers. `withdrawn`: what it answers is gone. `stopped`: its speaker wants no more
+of it."""
 
 ANNOUNCE_TRIES = 3
 """A room that refuses to be told something so often is not told it."""
@@ -85,6 +89,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     session: str | None = None
     shown: str | None = None  # the message that shows the reply while it is made
     subject: bytes | None = None  # a digest
+    halt: HaltReason | None = None  # of a running one, and of one that ran
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,6 +106,14 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
     lane: str
     fence: int
+
+
+class Halt(msgspec.Struct, frozen=True, kw_only=True):
+    """Somebody, on whatever instance, wants the turn of this event to end early: the one begun by its attempt so many."""
+
+    event_id: int
+    attempts: int
+    reason: HaltReason
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
@@ -228,7 +241,17 @@ class Inbox(Protocol):
 
     async def start(self, ids: Sequence[int], *, turn_id: int, lane: str, fence: int) -> list[int]:
         """Mark waiting events `running` as one turn and count the attempt; return their ids. One that is missing was ended
-        since it was read, and is not to be answered."""
+        since it was read, and is not to be answered. Of reasons to halt only `stopped` stays: what the others were for is told
+        by other rows, which are read from here on."""
+        ...
+
+    async def halt(self, ids: Sequence[int], reason: HaltReason) -> list[int]:
+        """Note on those of the events that run, wherever, that their turn is to end early, and wake who runs them; return
+        those. Durable: a stop outlives who should have heard it. A heavier reason that stands there stays."""
+        ...
+
+    async def halts(self, ids: Sequence[int]) -> list[Halt]:
+        """Return what was noted by `halt` on these events, also if they have ended since."""
         ...
 
     async def show(self, ids: Sequence[int], shown: str, *, lane: str, fence: int) -> None:

@@ -20,7 +20,20 @@ from gateway.inbox import postgres_events as events
 from gateway.inbox import postgres_moves as moves
 from gateway.inbox import postgres_outbox as outbox
 from gateway.inbox import postgres_subjects as subject_events
-from gateway.inbox.base import Accepted, Announcement, Chunk, Claim, Event, NewEvent, Outcome, Redirect, Reply, Stats
+from gateway.inbox.base import (
+    Accepted,
+    Announcement,
+    Chunk,
+    Claim,
+    Event,
+    Halt,
+    HaltReason,
+    NewEvent,
+    Outcome,
+    Redirect,
+    Reply,
+    Stats,
+)
 from gateway.inbox.batch import RETRY_AFTER_S, GroupCommit
 from gateway.inbox.changes import Changes
 from gateway.inbox.erasable import Emptied, Mend, Page
@@ -141,6 +154,16 @@ class PostgresInbox:
 
     async def start(self, ids: Sequence[int], *, turn_id: int, lane: str, fence: int) -> list[int]:
         return await self._start(Start(ids, turn_id, lane, fence))
+
+    async def halt(self, ids: Sequence[int], reason: HaltReason) -> list[int]:
+        async with self._connection() as db:
+            halted = await events.halt(db, ids, reason)
+        self._changed()
+        return halted
+
+    async def halts(self, ids: Sequence[int]) -> list[Halt]:
+        async with self._connection() as db:
+            return await events.halts(db, ids)
 
     async def show(self, ids: Sequence[int], shown: str, *, lane: str, fence: int) -> None:
         await self._show(Show(ids, shown, lane, fence))

@@ -18,8 +18,9 @@ import msgspec
 from psycopg import AsyncConnection
 
 from gateway.errors import LeaseLost
-from gateway.inbox.base import Claim, Event, Outcome, Stats
+from gateway.inbox.base import Claim, Event, Halt, HaltReason, Outcome, Stats
 from gateway.inbox.rows import (
+    BEGUN_AGAIN,
     EVENT_COLUMNS,
     FINAL,
     LIVE,
@@ -27,6 +28,7 @@ from gateway.inbox.rows import (
     WAITING,
     event_of,
     first_id,
+    lighter,
     outcome_text,
     storable,
 )
@@ -112,7 +114,7 @@ async def start(db: Connection, batch: Sequence[Start], *, owner: int) -> list[l
     cursor = await db.execute(
         f"""
         WITH {HELD}, marked AS (
-          UPDATE inbox_events e SET state = 'running', attempts = attempts + 1,
+          UPDATE inbox_events e SET state = 'running', attempts = attempts + 1, {BEGUN_AGAIN},
             turn_id = (%(turns)s::bigint[])[array_position(%(ids)s::bigint[], e.id)]
           WHERE e.id = ANY(%(ids)s::bigint[]) AND NOT e.{ENDED} AND e.kind = 'message' AND {IN_HELD} RETURNING e.id)
         SELECT lane, fence, NULL FROM held UNION ALL SELECT NULL, NULL, id FROM marked""",
@@ -130,6 +132,32 @@ async def start(db: Connection, batch: Sequence[Start], *, owner: int) -> list[l
         [id_ for id_ in job.ids if id_ in marked] if (job.lane, job.fence) in kept else lost(job.lane, job.fence)
         for job in batch
     ]
+
+
+async def halt(db: Connection, ids: Sequence[int], reason: HaltReason) -> list[int]:
+    """Note that the turns of those that run are to end early; return those."""
+    cursor = await db.execute(
+        f"""
+        WITH locked AS MATERIALIZED (
+          SELECT 1 FROM inbox_lanes WHERE lane = ANY(ARRAY(SELECT lane FROM inbox_events WHERE id = ANY(%(ids)s::bigint[])))
+          ORDER BY lane FOR NO KEY UPDATE)
+        UPDATE inbox_events e
+        SET halt = CASE WHEN halt IS NULL OR halt = ANY(%(lighter)s::text[]) THEN %(reason)s ELSE halt END
+        WHERE e.id = ANY(%(ids)s::bigint[]) AND NOT e.{ENDED} AND e.state <> 'accepted' AND e.kind = 'message'
+          AND (SELECT count(*) FROM locked) >= 0
+        RETURNING e.id""",
+        {"ids": list(ids), "reason": reason, "lighter": lighter(reason)},
+    )
+    halted = {id_ for (id_,) in await cursor.fetchall()}
+    return [id_ for id_ in ids if id_ in halted]
+
+
+async def halts(db: Connection, ids: Sequence[int]) -> list[Halt]:
+    """Return what was noted on these events."""
+    cursor = await db.execute(
+        "SELECT id, attempts, halt FROM inbox_events WHERE id = ANY(%s::bigint[]) AND halt IS NOT NULL", (list(ids),)
+    )
+    return [Halt(event_id=id_, attempts=attempts, reason=reason) for id_, attempts, reason in await cursor.fetchall()]
 
 
 async def show(db: Connection, batch: Sequence[Show], *, owner: int) -> list[Exception | None]:

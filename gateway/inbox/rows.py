@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
-from gateway.inbox.base import Chunk, Event, NewEvent, Outcome
+from gateway.inbox.base import Chunk, Event, HaltReason, NewEvent, Outcome
 from gateway.inbox.dead import Letter
 from gateway.inbox.looking import COUNTED, Tallies, Tally
 from memory.ids import EPOCH_MS
@@ -20,6 +20,9 @@ FINAL = "state IN ('answered', 'observed', 'ignored', 'applied', 'failed', 'dead
 REPLIED = "('replied', 'answered', 'failed', 'dead')"
 LIVE = "state IN ('waiting', 'sending')"  # chunks
 
+BEGUN_AGAIN = "halt = CASE halt WHEN 'stopped' THEN halt END"
+"""What a message keeps of why its turn was to end early when that begins again."""
+
 UNSAID = "EXISTS (SELECT 1 FROM outbox_chunks c WHERE c.turn_id = a.turn_id AND c.part = 0 AND c.state = 'dead')"
 """That nothing came of announcement `a`."""
 
@@ -29,7 +32,7 @@ OLD_ANNOUNCED = f"""DELETE FROM outbox_chunks WHERE id IN (SELECT c.id FROM outb
 
 EVENT_COLUMNS = (
     "id, turn_id, lane, channel, kind, speaker, body, token, fingerprint,"
-    " state, outcome, attempts, accepted_ms, session, shown, subject"
+    " state, outcome, attempts, accepted_ms, session, shown, subject, halt"
 )
 CHUNK_COLUMNS = (
     "id, turn_id, channel, queue, address, part, parts, text, state, attempts, due_ms, message_id, error, shown"
@@ -111,6 +114,7 @@ def event_row(event: Event) -> tuple[Any, ...]:
         event.session,
         event.shown,
         event.subject,
+        event.halt,
     )
 
 
@@ -134,6 +138,7 @@ def event_of(row: Sequence[Any]) -> Event:
         session=row[13],
         shown=row[14],
         subject=row[15],
+        halt=row[16],
     )
 
 
@@ -230,6 +235,12 @@ def room_mark(room: str) -> bytes:
 def outcome_of(text: str | None) -> Outcome | None:
     """Return the outcome that is kept as `text`."""
     return None if text is None else _outcome.decode(text)
+
+
+def lighter(reason: HaltReason) -> list[str]:
+    """Return the reasons that this one outweighs."""
+    reasons: tuple[str, ...] = get_args(HaltReason)
+    return list(reasons[: reasons.index(reason)])
 
 
 def storable(text: str) -> str:

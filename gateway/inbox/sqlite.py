@@ -26,6 +26,8 @@ from gateway.inbox.base import (
     Chunk,
     Claim,
     Event,
+    Halt,
+    HaltReason,
     NewEvent,
     Outcome,
     Redirect,
@@ -115,6 +117,12 @@ class SqliteInbox:
         return await self._file.write(
             self._fenced(lane, fence, lambda db: events.start(db, ids, turn_id=turn_id, lane=lane)), self._lanes.started
         )
+
+    async def halt(self, ids: Sequence[int], reason: HaltReason) -> list[int]:
+        return await self._file.write(lambda db: events.halt(db, ids, reason), lambda _: self._changes.ring())
+
+    async def halts(self, ids: Sequence[int]) -> list[Halt]:
+        return self._file.read(lambda db: events.halts(db, ids))
 
     async def show(self, ids: Sequence[int], shown: str, *, lane: str, fence: int) -> None:
         await self._file.write(self._fenced(lane, fence, lambda db: events.show(db, ids, shown, lane=lane)))

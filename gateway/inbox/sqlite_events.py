@@ -5,8 +5,9 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 
-from gateway.inbox.base import Accepted, Event, NewEvent, Outcome, Stats
+from gateway.inbox.base import Accepted, Event, Halt, HaltReason, NewEvent, Outcome, Stats
 from gateway.inbox.rows import (
+    BEGUN_AGAIN,
     EVENT_COLUMNS,
     FINAL,
     LIVE,
@@ -15,6 +16,7 @@ from gateway.inbox.rows import (
     event_of,
     event_row,
     first_id,
+    lighter,
     outcome_text,
     revivable,
     revived,
@@ -96,10 +98,30 @@ def all_waiting(db: sqlite3.Connection) -> list[tuple[int, str, str]]:
 def start(db: sqlite3.Connection, ids: Iterable[int], *, turn_id: int, lane: str) -> list[int]:
     """Mark the lane's waiting messages as running in one turn; return those."""
     update = (
-        "UPDATE inbox_events SET state = 'running', turn_id = ?, attempts = attempts + 1"
+        f"UPDATE inbox_events SET state = 'running', turn_id = ?, attempts = attempts + 1, {BEGUN_AGAIN}"
         f" WHERE id = ? AND lane = ? AND {WAITING} AND kind = 'message'"
     )
     return [event_id for event_id in ids if db.execute(update, (turn_id, event_id, lane)).rowcount]
+
+
+def halt(db: sqlite3.Connection, ids: Iterable[int], reason: HaltReason) -> list[int]:
+    """Note that the turns of those that run are to end early; return those."""
+    weaker = lighter(reason)
+    update = (
+        f"UPDATE inbox_events SET halt = CASE WHEN halt IS NULL OR halt IN ({', '.join('?' for _ in weaker)}) THEN ?"
+        " ELSE halt END WHERE id = ? AND state = 'running' AND kind = 'message'"
+    )
+    return [event_id for event_id in ids if db.execute(update, (*weaker, reason, event_id)).rowcount]
+
+
+def halts(db: sqlite3.Connection, ids: Iterable[int]) -> list[Halt]:
+    """Return what was noted on these events."""
+    find = "SELECT attempts, halt FROM inbox_events WHERE id = ? AND halt IS NOT NULL"
+    return [
+        Halt(event_id=event_id, attempts=attempts, reason=reason)
+        for event_id in ids
+        for attempts, reason in db.execute(find, (event_id,)).fetchall()
+    ]
 
 
 def show(db: sqlite3.Connection, ids: Iterable[int], shown: str, *, lane: str) -> None:

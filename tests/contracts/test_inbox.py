@@ -8,6 +8,7 @@ import pytest
 
 from tests.contracts.announcing import AnnounceContract, GiveUpContract
 from tests.contracts.dead import LetterContract
+from tests.contracts.halting import HaltContract
 from tests.contracts.inbox import AcceptContract, LaneContract
 from tests.contracts.moves import LaneMoveContract, RedirectContract
 from tests.contracts.outbox import OutboxContract
@@ -39,6 +40,10 @@ class TestSubjects(SubjectContract):
 
 class TestWithdraw(WithdrawContract):
     """Ending what waits."""
+
+
+class TestHalt(HaltContract):
+    """Cutting short what runs."""
 
 
 class TestSiblings(SiblingContract):

@@ -14,7 +14,7 @@ from adapters.base import DeleteEvent, EditEvent, MessageEvent, MoveEvent, Quote
 from config.loader import Configuration, load
 from gateway.admin.people import ERASED, Eraser, unquoted
 from gateway.errors import StoreBusy
-from gateway.inbox.base import Event, NewEvent
+from gateway.inbox.base import Event, Halt, NewEvent
 from gateway.inbox.sqlite import SqliteInbox
 from gateway.routing import decode, encode, route
 from memory.base import Identity
@@ -58,7 +58,6 @@ class World:
         self.path = path
         self.store, self.queues = stores
         self.configuration = configuration
-        self.halted: list[int] = []
         self.ended: list[int] = []
         self.forgotten: list[int] = []
         self.uncounted: list[int] = []
@@ -71,7 +70,6 @@ class World:
             store=self.store,
             queues=self.queues,
             configuration=lambda: self.configuration,
-            halt=lambda event: self.halted.append(event.id),
             ended=ended,
             forget=self.forgotten.extend,
             uncount=self.uncount,
@@ -217,7 +215,9 @@ async def test_what_waits_and_runs_ends_and_is_told(world: World) -> None:
 
     await world.eraser().erase(me)
 
-    assert [running.id] == world.halted
+    assert [Halt(event_id=running.id, attempts=1, reason="withdrawn")] == await world.queues.halts(
+        [running.id, waiting.id]
+    )
     assert {running.id, waiting.id} == {*world.ended}
     assert sorted([running.id, waiting.id]) == world.forgotten
     assert [ERASED, ERASED] == [(await world.stored(event)).outcome for event in (running, waiting)]

@@ -122,6 +122,9 @@ async def way(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[W
         async def act(event: Event) -> None:
             await made.act(event)
 
+        async def arrived(event: Event) -> None:
+            made.arrived.append(event.id)
+
         intake = Intake(
             inbox=inbox,
             outbox=inbox,
@@ -134,7 +137,7 @@ async def way(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[W
             ids=ids,
             configuration=lambda: configuration,
             act=act,
-            arrived=lambda event: made.arrived.append(event.id),
+            arrived=arrived,
             ended_at_once=lambda channel, outcome, rule: made.ended.append((outcome, rule)),
             delivered=lambda channel, seconds: None,
             poll_s=0.05,

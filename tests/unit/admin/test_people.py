@@ -79,7 +79,6 @@ class Office:
             store=store,
             queues=queues,
             configuration=lambda: configuration,
-            halt=lambda _event: None,
             ended=self._nothing,
             forget=lambda _ids: None,
             uncount=self._uncount,

@@ -2,6 +2,3 @@
 -- Why a running turn is to end early. The other database has more here, for what many instances share.
 
 ALTER TABLE inbox_events ADD COLUMN halt TEXT;
-
-CREATE INDEX inbox_halts ON inbox_events (lane)
-  WHERE halt IS NOT NULL AND state = 'running';
