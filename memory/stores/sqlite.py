@@ -342,7 +342,10 @@ class SqliteStore:
         if agent is None:
             await self._write(lambda db: db.execute(f"DELETE FROM agent_choices WHERE {_SAME_FOUR}", place))
         else:
-            put = "INSERT OR REPLACE INTO agent_choices VALUES (?, ?, ?, ?, ?, ?)"
+            put = (
+                "INSERT OR REPLACE INTO agent_choices (user, channel, conversation, chat_type, agent, chosen_ms)"
+                " VALUES (?, ?, ?, ?, ?, ?)"
+            )
             await self._write(lambda db: db.execute(put, (*place, agent, now_ms)))
 
     async def chosen_agent(self, key: ConversationKey) -> str | None:
@@ -351,7 +354,7 @@ class SqliteStore:
         return None if row is None else str(row[0])
 
     async def ping(self) -> None:
-        beat = "INSERT INTO heartbeat VALUES (1, 1) ON CONFLICT (id) DO UPDATE SET beats = beats + 1"
+        beat = "INSERT INTO heartbeat (id, beats) VALUES (1, 1) ON CONFLICT (id) DO UPDATE SET beats = beats + 1"
         await self._write(lambda db: db.execute(beat))
 
     async def schema_version(self) -> int:

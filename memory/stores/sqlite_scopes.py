@@ -50,7 +50,8 @@ _NAMES_IN_ROOM = (
 _MOVE_CHOICES = f"""INSERT INTO agent_choices ("user", channel, conversation, chat_type, agent, chosen_ms)
   SELECT "user", channel, :now_room || substr(conversation, length(:room) + 1), chat_type, agent, chosen_ms
   FROM agent_choices WHERE {_IN_ROOM} ON CONFLICT DO NOTHING"""
-_MOVE = """INSERT INTO moved_rooms VALUES (:channel, :room, :now_room, :now)
+_MOVE = """INSERT INTO moved_rooms (channel, room, now_room, moved_ms)
+  VALUES (:channel, :room, :now_room, :now)
   ON CONFLICT DO UPDATE SET now_room = excluded.now_room, moved_ms = excluded.moved_ms
   WHERE now_room <> excluded.now_room"""
 _MOVE_AGAIN = "UPDATE moved_rooms SET now_room = :now_room WHERE channel = :channel AND now_room = :room"

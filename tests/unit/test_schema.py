@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from memory.errors import SchemaTooNew
 from memory.schema import Migration, Schema, pending, read_migrations, statements
 from memory.stores.migrate import MEMORY
 
+ROOT = Path(__file__).parents[2]
+BY_POSITION = re.compile(r"INSERT (?:OR \w+ )?INTO [a-z_]+(?: AS \w+)?\s+(?:VALUES|SELECT)")
 SCHEMAS = {"memory": MEMORY, "queue": QUEUES, "admin": ADMINS}
 SILENT = {"memory": 13, "queue": 7, "admin": 7}
 """How many steps of each were released before they said whom they work with."""
@@ -107,4 +110,13 @@ def test_every_new_change_says_whom_it_works_with(name: str, database: str) -> N
         step.name
         for step in read_migrations(SCHEMAS[name].folder / database)[SILENT[name] :]
         if step.works_with is None
+    ]
+
+
+def test_every_insert_names_its_columns() -> None:
+    """By position it would fail on the next release's schema, which has a column more."""
+    sources = [path for package in ("gateway", "memory") for path in (ROOT / package).rglob("*.py")]
+
+    assert [] == [
+        (path.name, found[0]) for path in sources for found in BY_POSITION.finditer(path.read_text(encoding="utf-8"))
     ]
