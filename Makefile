@@ -11,7 +11,7 @@ SMALL := .small-model
 TEST := $(PY) -m pytest -q
 ALONE = { echo "FAILED ONCE (above); the same tests again, alone:"; $(TEST) --last-failed --last-failed-no-failures none; }
 
-.PHONY: help install run check test test-all bench bench-memory small-model schema clean
+.PHONY: help install run check test test-all bench bench-memory bench-scale small-model schema clean
 
 help:            ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
@@ -63,6 +63,9 @@ bench: $(VENV)/.bench  ## the figures of tests/bench/README.md
 bench-memory: $(VENV)/.bench  ## what memory finds, keeps apart and forgets, and what that costs; LOCOMO=locomo.json TEAM_CHATS=a.json:b.json
 	$(PY) -m tests.bench recall recall_chinese staleness ranking profile_recall extraction \
 	  pins leaks attribution arrays deletion replays cost
+
+bench-scale: $(VENV)/.bench  ## how far several gateways on one PostgreSQL go; PART="bell soak" QUICK=1 JSON=file MINUTES=60 (of the soak)
+	$(PY) -m tests.bench.scale $(PART) $(if $(QUICK),--quick) $(if $(JSON),--json $(JSON))
 
 $(SMALL)/.ready:
 	$(PYTHON) -m venv $(SMALL)

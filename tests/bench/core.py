@@ -56,6 +56,10 @@ class Core:
         self.outcomes: list[Outcome] = []
         self._ids = Ids(3, clock)
 
+    def number(self) -> int:
+        """Return an id that no turn has had."""
+        return self._ids.next()
+
     async def person(self, account: str, *, kind: str = "web", tenant: str = "acme") -> int:
         """Return the person with the account."""
         identity = Identity(kind=kind, tenant=tenant, account=account)
@@ -74,7 +78,7 @@ class Core:
         **fields: Any,
     ) -> Prepared:
         """Store what was said and return the prompt; `fields` are more of the message's."""
-        number = self._ids.next()
+        number = self.number()
         said = {"platform_message_id": f"p{number}"} | fields
         return await self.memory.load_and_append(
             TurnRequest(

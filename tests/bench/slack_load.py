@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import aiohttp
 import msgspec
@@ -36,7 +37,7 @@ class Sink:
     _posts: int = 0
 
     async def complete(self, request: web.Request) -> web.StreamResponse:
-        asked = _ID.findall(msgspec.json.decode(await request.read())["messages"][-1]["content"])[-1]
+        asked = asked_in(msgspec.json.decode(await request.read()))
         parts = [f"**Order** order-{asked} left on Tuesday; ", "it arrives ", "on Friday. 预计周五送达。"]
         chunks = [{"delta": {"content": part}, "finish_reason": None} for part in parts]
         chunks.append({"delta": {}, "finish_reason": "stop"})
@@ -49,8 +50,12 @@ class Sink:
         text = msgspec.json.decode(await request.read())["text"]
         self._posts += 1
         if found := _ID.search(text):
-            self.awaited[found[1]].set()
+            self.answered(found[1])
         return _ok({"ts": f"1700000000.{self._posts:06d}", "channel": "C1"})
+
+    def answered(self, id_: str) -> None:
+        """Note that an answer to the message has come."""
+        self.awaited[id_].set()
 
     async def called(self, request: web.Request) -> web.Response:
         match request.match_info["method"]:
@@ -63,13 +68,18 @@ class Sink:
         return _ok(told)
 
 
+def asked_in(body: dict[str, Any]) -> str:
+    """Return the id of the message that a request to the model asks about."""
+    return str(_ID.findall(body["messages"][-1]["content"])[-1])
+
+
 def _ok(told: dict[str, object]) -> web.Response:
     return web.Response(body=msgspec.json.encode({"ok": True, **told}), content_type="application/json")
 
 
 @asynccontextmanager
-async def sink() -> AsyncIterator[Sink]:
-    there = Sink()
+async def sink(there: Sink | None = None) -> AsyncIterator[Sink]:
+    there = there or Sink()
     app = web.Application()
     app.router.add_post("/v1/chat/completions", there.complete)
     app.router.add_post("/api/chat.postMessage", there.posted)

@@ -138,9 +138,19 @@ class Stored:
         loaded = await self._store.load(self._load)
         assert (PAGE, 5, 3, True) == (len(loaded.window), len(loaded.facts), len(loaded.profile), loaded.more)
 
-    async def turn(self, turn: int) -> None:
-        question, reply = conversation_turn(turn)
+    def continues(self, scope_id: int) -> None:
+        """Go on with what another object has filled."""
+        self.scope_id = scope_id
+        self._load = self._wish()
+
+    async def ask(self, turn: int) -> None:
+        """Append the user's message of a turn, and load."""
+        question, _ = conversation_turn(turn)
         await self._store.append_and_load(self.scope_id, [question], self._load, turn_id=turn, session=SESSION, fence=1)
+
+    async def turn(self, turn: int) -> None:
+        _, reply = conversation_turn(turn)
+        await self.ask(turn)
         await self._store.append(self.scope_id, [reply], turn_id=turn, session=SESSION, now_ms=NOW, fence=1)
 
     async def bytes(self) -> int | None:
