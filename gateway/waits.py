@@ -1,10 +1,19 @@
-"""Waiting: how long before the next try of something that failed, and for an event no longer than that."""
+"""Waiting: how long before the next try of something that failed, for an event no longer than that, and by which clock."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 
 LONGEST_WAIT_S = 300.0
+
+# The monotonic clock stands still while a machine sleeps, which is when leases run out.
+_BOOTTIME = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+def boottime_s() -> float:
+    """Return the seconds since this machine was started, those included in which it slept."""
+    return time.clock_gettime(_BOOTTIME)
 
 
 def retry_wait_s(attempt: int, *, first_s: float) -> float:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -21,6 +22,7 @@ from psycopg_pool import AsyncConnectionPool
 
 from gateway.inbox.changes import Changes
 from gateway.inbox.postgres_events import Connection
+from gateway.waits import boottime_s
 from memory.lending import lent, within
 
 logger = logging.getLogger(__name__)
@@ -64,24 +66,30 @@ class Member:
         lease_s: float,
         poll_s: float,
         timeout_s: float,
+        clock_s: Callable[[], float] = boottime_s,
     ) -> None:
-        """`changes` is rung for what others did; `poll_s` is the time between two looks at them."""
+        """`changes` is rung for what others did; `poll_s` is the time between two looks at them; `clock_s` runs on while the
+        machine sleeps."""
         self._dsn = dsn
         self._pool = pool
         self._changes = changes
         self._lease_s = lease_s
         self._poll_s = poll_s
         self._timeout_s = min(timeout_s, lease_s / 3)
+        self._clock_s = clock_s
+        self._valid_until = -math.inf
         self._locked = False
         self._silent: set[int] = set()
         self._alone = True
         self._news = asyncio.Event()
+        self.looked = Changes(poll_s=poll_s)
+        """Rung at each look at the others, and whenever this instance may have lost its place among them."""
         self._tasks: list[asyncio.Task[None]] = []
         self.backlog = 0
         """Messages not yet started, on all instances: as counted at the last look, kept up with by who knows better."""
 
     async def __aenter__(self) -> Member:
-        listener = await self._connect()
+        self._listener = listener = await self._connect()
         try:
             await self._join(listener)
         except BaseException:
@@ -99,6 +107,7 @@ class Member:
         self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
         await self._stop()
+        await self._listener.close()  # of a task that was stopped before its first step
         try:
             async with lent(self._pool, limit_s=self._timeout_s) as db:
                 await db.execute("DELETE FROM inbox_instances WHERE id = %s", (self.id,))
@@ -107,6 +116,13 @@ class Member:
                 await db.execute("SELECT pg_notify(%s, '')", (BELL,))
         except (OperationalError, TimeoutError):
             logger.warning("left without a word; others take over when the lease ends", exc_info=True)
+
+    def valid(self) -> bool:
+        """Whether nobody can have taken over from this instance yet: its lease can't have run out, by this machine's clock.
+
+        Pure. False also for one that was given up for dead, or is cut off from the database. What the lease guards may be
+        done in the same step of the event loop as the question, and not later."""
+        return self._clock_s() < self._valid_until
 
     def tell(self) -> None:
         """Let the other instances know of a change, soon; many calls make one message."""
@@ -132,6 +148,7 @@ class Member:
         return db
 
     async def _join(self, db: Connection) -> None:
+        asked = self._clock_s()
         async with within(self._timeout_s):
             cursor = await db.execute(
                 "INSERT INTO inbox_instances (lease_until) VALUES (clock_timestamp() + make_interval(secs => %s))"
@@ -139,6 +156,7 @@ class Member:
                 (self._lease_s,),
             )
             ((self.id,),) = await cursor.fetchall()
+            self._valid_until = asked + self._lease_s
             self._locked = False
             await self._look(db)
             await db.execute("SELECT pg_notify(%s, %s)", (BELL, str(self.id)))
@@ -150,6 +168,9 @@ class Member:
                     await self._listen(db)
             except (OperationalError, OSError, TimeoutError):
                 logger.warning("lost the database", exc_info=True)
+            # Our lock is gone with the connection: whoever looked just now sees it missing again `poll_s` later.
+            self._valid_until = min(self._valid_until, self._clock_s() + self._poll_s)
+            self.looked.ring()
             db = await self._reconnect()
 
     async def _listen(self, db: Connection) -> None:
@@ -160,6 +181,7 @@ class Member:
                     self._changes.ring()
             async with within(self._timeout_s):
                 await self._look(db)
+            self.looked.ring()
 
     async def _reconnect(self) -> Connection:
         while True:
@@ -175,14 +197,17 @@ class Member:
                 return db
 
     async def _look(self, db: Connection) -> None:
+        asked = self._clock_s()
         renewed = await db.execute(
             "UPDATE inbox_instances SET lease_until = clock_timestamp() + make_interval(secs => %s) WHERE id = %s",
             (self._lease_s, self.id),
         )
         if not renewed.rowcount:
             logger.warning("given up for dead; joining anew", extra={"instance": self.id})
+            self._valid_until = -math.inf
             await self._join(db)
             return
+        self._valid_until = asked + self._lease_s
         if not self._locked:
             cursor = await db.execute("SELECT pg_try_advisory_lock(%s, %s)", (LOCKS, self.id))
             ((self._locked,),) = await cursor.fetchall()
