@@ -142,6 +142,11 @@ class DatabaseSettings(Section):
     )
     cache_s: float = Field(3600, gt=0, description="Seconds a window stays in Redis without use.")
     cache_timeout_s: float = Field(0.25, gt=0, description="Seconds Redis may take before it is passed over.")
+    shared_s: float = Field(
+        1,
+        gt=0,
+        description="Seconds PostgreSQL may take with counts and streams that instances share before each goes by its own.",
+    )
 
 
 class LearningSettings(Section):
@@ -208,7 +213,9 @@ class Settings(Section):
         "sqlite:///.clew/clew.db", repr=False, description="`sqlite:///PATH` or `postgresql://…`; read at start only."
     )
     redis: Url | None = Field(
-        None, repr=False, description="`redis://…` or `rediss://…`; unset: no cache. Read at start only."
+        None,
+        repr=False,
+        description="`redis://…` or `rediss://…`, for speed beside PostgreSQL; no truth is kept there. Read at start only.",
     )
     database: DatabaseSettings = DatabaseSettings()
     queue: QueueSettings = QueueSettings()

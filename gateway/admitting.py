@@ -5,8 +5,9 @@ Deciding is `admission`'s; here is what it has to know, counted as it decides.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import NamedTuple
 
 from adapters.base import InboundEvent, MessageEvent
 from config.channels.base import RoomSettings
@@ -17,8 +18,16 @@ from gateway.talk import Bots
 from memory.key import ConversationKey, Scope, scope_of
 
 
+class Admitted(NamedTuple):
+    """A verdict, and what was counted for it: an act of the sender, and one more in a row of bots."""
+
+    verdict: Verdict
+    counted: bool = False
+    in_row: bool = False
+
+
 class Admitting:
-    """One for all channels."""
+    """One for all channels. What it counts holds for all instances."""
 
     def __init__(
         self,
@@ -34,51 +43,50 @@ class Admitting:
         self._answered = answered
         self._desk = desk
         self._taken_over = taken_over
-        self._bots = Bots()
+        self._bots = Bots(limits)
 
-    async def admit(self, event: InboundEvent, settings: RoomSettings) -> Verdict:
+    async def admit(self, event: InboundEvent, settings: RoomSettings) -> Admitted:
         """Decide about an event and count it. Raises `memory.errors.StoreUnavailable` and `StoreBusy`."""
-        if isinstance(event, MessageEvent) and await self._desk(event):
-            return Verdict("apply", DESK)
-        followed = await self._followed(event, settings)
-        # No waiting from here on: of messages that come at once only as many pass as may.
-        who, now = _limit_key(event), time.monotonic()
         message = event if isinstance(event, MessageEvent) else None
-        if message is not None and not message.sender.is_bot:
-            self._bots.person(message)
-        verdict = admit(
+        if message is not None and await self._desk(message):
+            return Admitted(Verdict("apply", DESK))
+        if message is not None and not message.sender.is_bot and settings.bots == "answer":
+            await self._bots.person(message)
+        decided = partial(
+            admit,
             event,
             settings,
             known_command=message is not None and parse_command(message.text) is not None,
-            over_limit=not (stops(event) or self._limits.allows(who, per_minute=settings.limits.per_minute, now=now)),
-            followed=followed,
+            followed=await self._followed(event, settings),
             taken_over=message is not None and self._taken_over(message),
-            bots_in_row=self._bots.in_row(message) if message is not None and message.sender.is_bot else 0,
         )
-        if _counts(event, verdict):
-            self._limits.count(who, now=now)
-        if message is not None and _among_bots(message, verdict):
-            self._bots.count(message)
-        return verdict
+        verdict = decided(over_limit=False)
+        if not _counts(event, verdict):
+            return Admitted(verdict)
+        # Taken, not looked at: of messages that come at once, wherever, only as many pass as may.
+        if not await self._limits.take(_limit_key(event), most=settings.limits.per_minute):
+            return Admitted(decided(over_limit=True))
+        if message is None or not _among_bots(message, verdict):
+            return Admitted(verdict, counted=True)
+        if await self._bots.take(message, most=settings.bot_depth):
+            return Admitted(verdict, counted=True, in_row=True)
+        await self._limits.give_back(_limit_key(event))
+        return Admitted(decided(over_limit=False, bots_in_row=settings.bot_depth))
 
-    def take_back(self, event: InboundEvent, verdict: Verdict) -> None:
+    async def give_back(self, event: InboundEvent, admitted: Admitted) -> None:
         """Undo the counts of an event that was known already, or could not be stored."""
-        if _counts(event, verdict):
-            self._limits.take_back(_limit_key(event), now=time.monotonic())
-        if isinstance(event, MessageEvent) and _among_bots(event, verdict):
-            self._bots.take_back(event)
+        if admitted.counted:
+            await self._limits.give_back(_limit_key(event))
+        if admitted.in_row and isinstance(event, MessageEvent):
+            await self._bots.give_back(event)
 
-    def may_complain(self, event: InboundEvent) -> bool:
+    async def may_complain(self, event: InboundEvent) -> bool:
         """One notice a minute: answering a flood message by message would be a flood of our own."""
-        who, now = f"notice:{_limit_key(event)}", time.monotonic()
-        allowed = self._limits.allows(who, per_minute=1, now=now)
-        if allowed:
-            self._limits.count(who, now=now)
-        return allowed
+        return await self._limits.take(f"notice:{_limit_key(event)}", most=1)
 
-    def untold(self, event: InboundEvent) -> None:
+    async def untold(self, event: InboundEvent) -> None:
         """Undo one `may_complain`: its notice was none."""
-        self._limits.take_back(f"notice:{_limit_key(event)}", now=time.monotonic())
+        await self._limits.give_back(f"notice:{_limit_key(event)}")
 
     async def _followed(self, event: InboundEvent, settings: RoomSettings) -> bool:
         if "thread" not in settings.trigger or not isinstance(event, MessageEvent):
@@ -109,4 +117,5 @@ def _among_bots(event: MessageEvent, verdict: Verdict) -> bool:
 
 
 def _limit_key(event: InboundEvent) -> str:
+    """Return by what an event counts: its account on its channel."""
     return f"{event.channel}:{event.sender.user}"

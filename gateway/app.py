@@ -56,7 +56,8 @@ from gateway.errors import BadRequest, StoreBusy
 from gateway.following import Placing, follow_change
 from gateway.gathering import gathering
 from gateway.health import Health
-from gateway.hot.process import ProcessRateLimits, ProcessStreams
+from gateway.hot.opening import open_hot
+from gateway.hot.process import ProcessStreams
 from gateway.http import HttpChannel, HttpServer
 from gateway.human_drafts import Drafts
 from gateway.human_lane import places_answered
@@ -351,9 +352,9 @@ async def run(
     ids = Ids(random.randrange(1024) if instance is None else instance)  # noqa: S311  # a number, not a secret
     metrics = Metrics(version=VERSION)
     pacing = Pacing()
-    tokenizers, guesses = Tokenizers(), ProcessRateLimits()
+    tokenizers = Tokenizers()
     tracing = traced(settings.telemetry, instance=f"{ids.next():x}", version=VERSION, ended=metrics.spans_ended)
-    async with tracing as traces, opened(settings, ids=ids) as storage:
+    async with tracing as traces, opened(settings, ids=ids) as storage, open_hot(settings) as hot:
         store, queues = storage.store, storage.queues
         layers = layers_over(path, environ, storage.admin, settings, clock=now_ms)
         configuration = await layers.loader.start()
@@ -368,7 +369,7 @@ async def run(
                 explains=explaining,
                 remembers=remembering,
                 unasked=staff.mailbox,
-                guesses=guesses,
+                guesses=hot.limits,
                 metrics=metrics,
             ),
             times=Times(start_s=queue.start_s, send_s=queue.send_s, rest_s=queue.restart_s),
@@ -449,7 +450,7 @@ async def run(
             outbox=queues,
             streams=streams,
             admitting=Admitting(
-                limits=ProcessRateLimits(), answered=store.answered, desk=humans.at_desk, taken_over=humans.covers
+                limits=hot.limits, answered=store.answered, desk=humans.at_desk, taken_over=humans.covers
             ),
             quotas=usage.quotas,
             talk=talk,
@@ -614,7 +615,7 @@ async def run(
         entrance = Entrance(
             storage.admin,
             settings=lambda: live.configuration.settings.admin,
-            limits=ProcessRateLimits(),
+            limits=hot.limits,
             clock=now_ms,
             metrics=metrics,
         )

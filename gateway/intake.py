@@ -111,11 +111,11 @@ class Intake:
         event = within(event, settings.limits.message_chars)
         chosen = await self._people.chosen_agent(event) if settings.agents else None
         admitted, accepted_ms = await self._admitting.admit(event, settings), now_ms()
-        verdict, held, told = admitted, None, False
+        verdict, held, told = admitted.verdict, None, False
         fresh = False  # stored now, or a sibling's row revived
         try:
             agent = agent_for(settings, chosen=chosen)
-            limited = await self._quotas.admit(event, settings, agent=agent, verdict=admitted)
+            limited = await self._quotas.admit(event, settings, agent=agent, verdict=verdict)
             verdict, held = limited.verdict, limited.held
             routed = route(
                 event,
@@ -126,7 +126,7 @@ class Intake:
                 now_ms=accepted_ms,
                 spoken=self._talk.language(event),
             )
-            told = verdict.refused and self._may_tell(event, verdict.rule)
+            told = verdict.refused and await self._may_tell(event, verdict.rule)
             if verdict.refused and not told:
                 verdict = Verdict("ignore", verdict.rule)
             new, lane = await self._new(routed, settings, verdict, fingerprint=fingerprint, now_ms=accepted_ms)
@@ -134,11 +134,11 @@ class Intake:
             fresh = accepted.verdict == "accepted"
         finally:
             if not fresh:
-                self._admitting.take_back(event, admitted)
+                await self._admitting.give_back(event, admitted)
                 if held is not None:
                     self._quotas.take_back(held)
                 if told:
-                    self._untold(event, verdict.rule)
+                    await self._untold(event, verdict.rule)
         stored = accepted.event
         if fresh and held is not None:
             self._quotas.stored(held, stored.id)
@@ -183,17 +183,17 @@ class Intake:
         )
         return new, await self._lane(routed, settings, verdict)
 
-    def _may_tell(self, event: InboundEvent, rule: str) -> bool:
+    async def _may_tell(self, event: InboundEvent, rule: str) -> bool:
         if is_quota(rule):
             return self._quotas.may_tell(event, rule)
-        return rule != "rate_limited" or self._admitting.may_complain(event)
+        return rule != "rate_limited" or await self._admitting.may_complain(event)
 
-    def _untold(self, event: InboundEvent, rule: str) -> None:
+    async def _untold(self, event: InboundEvent, rule: str) -> None:
         """The message was known already, or could not be stored: its sender was not told of its refusal."""
         if is_quota(rule):
             self._quotas.untold(event, rule)
         elif rule == "rate_limited":
-            self._admitting.untold(event)
+            await self._admitting.untold(event)
 
     async def _lane(self, routed: Route, settings: RoomSettings, verdict: Verdict) -> str:
         """Name the lane: by the stored scope, so that all names of one scope share it. What says nothing opens no scope."""

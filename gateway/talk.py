@@ -1,20 +1,24 @@
-"""What goes on in rooms and threads, as far as this process has heard: who spoke last, in which language, and how long bots have
-been among themselves. In memory and bounded; what is forgotten counts as unknown.
+"""What goes on in rooms and threads: who spoke last and in which language, as far as this process has heard, and how long bots
+have been among themselves. In memory and bounded, or hot state; what is forgotten counts as unknown.
 """
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from adapters.base import InboundEvent, MessageEvent
 from adapters.remembering import remember
 from config.effective import Place
+from gateway.hot.base import RateLimits
 from gateway.routing import language_shown
 from memory.language import Language
 
 REMEMBERED = 10_000
 """Places, and speakers; beyond that those are forgotten in which nothing was said, or who said nothing, for longest."""
+
+DAY_S: Final = 86_400.0
 
 
 class _Heard(NamedTuple):
@@ -61,34 +65,31 @@ class Talk:
 
 class Bots:
     """How many messages of bots were taken up in a row, in a thread and in its whole room: a bot that opens a thread each
-    time must come to an end, too. A person's message there begins the count anew."""
+    time must come to an end, too. A person's message there begins the count anew, as does a day. Counted for all instances."""
 
-    def __init__(self, *, most: int = REMEMBERED) -> None:
-        self._row: OrderedDict[Place, int] = OrderedDict()
-        self._most = most
+    def __init__(self, limits: RateLimits) -> None:
+        self._limits = limits
 
-    def in_row(self, event: MessageEvent) -> int:
-        """Return the greater of the two counts."""
-        return max(self._row.get(place, 0) for place in _around(event))
+    async def take(self, event: MessageEvent, *, most: int) -> bool:
+        """Count a bot's message if fewer than `most` were taken up in a row, and only then; whether they were."""
+        taken = list[str]()
+        for name in _rows(event):
+            if not await self._limits.take(name, most=most, within_s=DAY_S):
+                for counted in taken:
+                    await self._limits.give_back(counted)
+                return False
+            taken.append(name)
+        return True
 
-    def count(self, event: MessageEvent) -> None:
-        """Note a bot's message that will be answered."""
-        for place in _around(event):
-            self._row[place] = self._row.get(place, 0) + 1
-            self._row.move_to_end(place)
-        while len(self._row) > self._most:
-            self._row.popitem(last=False)
+    async def give_back(self, event: MessageEvent) -> None:
+        """Undo one `take`: the message was another telling of one that is known."""
+        for name in _rows(event):
+            await self._limits.give_back(name)
 
-    def take_back(self, event: MessageEvent) -> None:
-        """Undo one `count`: the message was another telling of one that is known."""
-        for place in _around(event):
-            if place in self._row:
-                self._row[place] = max(self._row[place] - 1, 0)
-
-    def person(self, event: MessageEvent) -> None:
+    async def person(self, event: MessageEvent) -> None:
         """Note a person's message."""
-        for place in _around(event):
-            self._row.pop(place, None)
+        for name in _rows(event):
+            await self._limits.reset(name)
 
 
 def _where(event: MessageEvent) -> Place:
@@ -96,5 +97,7 @@ def _where(event: MessageEvent) -> Place:
     return event.channel, event.room, event.thread
 
 
-def _around(event: MessageEvent) -> set[Place]:
-    return {_where(event), (event.channel, event.room, None)}
+def _rows(event: MessageEvent) -> list[str]:
+    """Return what the rows are counted by: the whole room's, and the thread's."""
+    places = [(event.channel, event.room, None), _where(event)]
+    return [f"bots:{json.dumps(place)}" for place in dict.fromkeys(places)]

@@ -37,11 +37,15 @@ class Visit:
 
 
 class Guesses(Protocol):
-    """Counts wrong tokens: how often somebody (`who`) may still err, and that somebody did. `now` is in seconds."""
+    """Counts wrong tokens, wherever they are shown: how often somebody (`who`) errs in a minute."""
 
-    def allows(self, who: str, *, per_minute: int, now: float) -> bool: ...
+    async def free(self, who: str, *, most: int) -> bool:
+        """Whether they may err once more. Counts nothing."""
+        ...
 
-    def count(self, who: str, *, now: float) -> None: ...
+    async def take(self, who: str, *, most: int) -> bool:
+        """Count that they erred, if they may; whether they might."""
+        ...
 
 
 def guesser(remote: str | None) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -107,11 +106,11 @@ class ConsoleAdapter:
         """Answer `/`, `/chat/*` and `POST /channels/{name}`. Raises a `Problem` for what can't be answered."""
         match (request.method, request.path.strip("/").split("/")):
             case ("GET" | "HEAD", [""]):
-                return self._page(request)
+                return await self._page(request)
             case ("GET" | "HEAD", ["chat", "static", name]):
                 return self._static(request, name)
             case ("GET" | "HEAD", ["chat", "info"]):
-                return self._info(request)
+                return await self._info(request)
             case ("GET" | "HEAD", ["chat", "turns", turn_id, "ledger"]):
                 return await self._ledger(request, turn_id)
             case ("GET" | "HEAD", ["chat", "memory"]):
@@ -129,9 +128,9 @@ class ConsoleAdapter:
 
     # Reading
 
-    def _page(self, request: web.Request) -> web.Response:
+    async def _page(self, request: web.Request) -> web.Response:
         language = render.language_of(request.headers.get("Accept-Language", ""))
-        match self._refusal(request):
+        match await self._refusal(request):
             case None:
                 return self._static(request, "index.html")
             case "token_needed":
@@ -153,22 +152,22 @@ class ConsoleAdapter:
         response.enable_compression()
         return response
 
-    def _info(self, request: web.Request) -> web.Response:
-        self._admit(request)
+    async def _info(self, request: web.Request) -> web.Response:
+        await self._admit(request)
         return _json(msgspec.json.encode({"channel": self._name, "agents": self._explains.agents(self._name)}))
 
     async def _ledger(self, request: web.Request, turn_id: str) -> web.Response:
-        self._admit(request)
+        await self._admit(request)
         token = request.query.get("token", "")
         return _json(await self._explains.explain(self._name, turn_id, token=token))
 
     async def _memory(self, request: web.Request) -> web.Response:
-        self._admit(request, writes=True)
+        await self._admit(request, writes=True)
         person, language = request.query.get("person", ""), request.query.get("language", "en")
         return _json(await remembered.shown(self._remembers, self._name, person=person, language=language))
 
     async def _said_to(self, request: web.Request) -> web.Response:
-        self._admit(request, writes=True)
+        await self._admit(request, writes=True)
         where = whereabouts(request.query)
         sender = sender_of(where.person, channel=self._name)
         said = await self._unasked.said_to(
@@ -195,7 +194,7 @@ class ConsoleAdapter:
 
     async def _said_body(self, request: web.Request) -> bytes:
         """Return the JSON of somebody who may speak for the page's people."""
-        self._admit(request, writes=True)
+        await self._admit(request, writes=True)
         if request.content_type != "application/json":
             raise Problem(415, "bad_type", "send the body as application/json")
         return await self._body(request, at_most=self._settings.body_bytes)
@@ -207,11 +206,10 @@ class ConsoleAdapter:
         if self._token is None:
             raise Problem(404, "not_found", "this chat page has no token")
         language = render.language_of(request.headers.get("Accept-Language", ""))
-        who, now = access.guesser(request.remote), time.monotonic()
-        if not self._guesses.allows(who, per_minute=access.GUESSES_PER_MINUTE, now=now):
+        right = access.same(form.get("token", [""])[0].strip(), self._token)
+        if not await self._may_guess(request.remote, right=right):
             return _too_many(language)
-        if not access.same(form.get("token", [""])[0].strip(), self._token):
-            self._guesses.count(who, now=now)
+        if not right:
             return _html(render.token_page(language, told="wrong"), status=403)
         response = web.Response(status=303, headers={"Location": "/"})
         response.set_cookie(
@@ -246,19 +244,23 @@ class ConsoleAdapter:
     def _cookie(self) -> str:
         return f"clew_{self._name}"  # cookies are shared by all ports of a host
 
-    def _refusal(self, request: web.Request, *, writes: bool = False) -> access.Refusal | Literal["guessing"] | None:
+    async def _refusal(
+        self, request: web.Request, *, writes: bool = False
+    ) -> access.Refusal | Literal["guessing"] | None:
         visit = _visit(request, self._cookie)
-        who, now = access.guesser(visit.remote), time.monotonic()
-        guess = self._token is not None and access.shows_token(visit)
-        if guess and not self._guesses.allows(who, per_minute=access.GUESSES_PER_MINUTE, now=now):
-            return "guessing"
         reason = access.refusal(visit, token=self._token, public_url=self._public_url, writes=writes)
-        if guess and reason == "token_needed":
-            self._guesses.count(who, now=now)
+        guess = self._token is not None and access.shows_token(visit)
+        if guess and not await self._may_guess(visit.remote, right=reason != "token_needed"):
+            return "guessing"
         return reason
 
-    def _admit(self, request: web.Request, *, writes: bool = False) -> None:
-        if (reason := self._refusal(request, writes=writes)) is not None:
+    async def _may_guess(self, remote: str | None, *, right: bool) -> bool:
+        """Whether what a visitor shows as the token may be looked at; a wrong one counts."""
+        who, most = access.guesser(remote), access.GUESSES_PER_MINUTE
+        return await (self._guesses.free(who, most=most) if right else self._guesses.take(who, most=most))
+
+    async def _admit(self, request: web.Request, *, writes: bool = False) -> None:
+        if (reason := await self._refusal(request, writes=writes)) is not None:
             status, detail = _REFUSED[reason]
             headers = {401: {"WWW-Authenticate": "Bearer"}, 429: _AFTER_A_MINUTE}.get(status)
             raise Problem(status, reason, detail, headers=headers)

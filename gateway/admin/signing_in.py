@@ -189,11 +189,9 @@ class SigningIn:
         return secret
 
     async def _failed(self, user_id: int | None, comer: Comer, *, way: str) -> None:
-        now_s = self._clock() / 1000
         self._counted("refused")
         logger.warning("sign-in failed", extra={"address": network_of(comer.address)})
-        if self._limits.allows("failed sign-ins", per_minute=NOTED_PER_MINUTE, now=now_s):
-            self._limits.count("failed sign-ins", now=now_s)
+        if await self._limits.take("failed sign-ins", most=NOTED_PER_MINUTE):
             await self._note(user_id, comer, way=way, outcome="refused")
 
     async def _note(self, user_id: int | None, comer: Comer, *, way: str, outcome: AuditOutcome) -> None:

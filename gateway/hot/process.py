@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import OrderedDict, deque
-from collections.abc import AsyncGenerator, Sequence
-from math import ceil
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Literal
 
 import msgspec
 
 from adapters.base import StreamEvent
+from adapters.remembering import remember
+from gateway.hot.base import MINUTE_S, MOST_BODY
+from gateway.hot.counting import Count, at, less, room
 
 KEPT_EVENTS = 256
 """Events of one stream kept for readers that come back; older ones are replaced by a `reset`."""
@@ -58,7 +61,7 @@ class ProcessStreams:
     def __init__(self, bound: int = 20_000, finished: int = 500, *, first_id: int = 0) -> None:
         """Events are numbered from behind `first_id`: greater in each process than all numbers of the one before, so that a
         reader who comes back after a restart is not given the rest of another answer."""
-        self._first_id = first_id
+        self._next_first_id = first_id
         self._bound = bound
         self._most_finished = finished
         self._streams: OrderedDict[int, _Stream] = OrderedDict()
@@ -67,12 +70,17 @@ class ProcessStreams:
     def _stream(self, event_id: int) -> _Stream:
         stream = self._streams.get(event_id)
         if stream is None:
-            stream = self._streams[event_id] = _Stream(self._first_id)
+            stream = self._streams[event_id] = _Stream(self._next_first_id)
             while len(self._streams) > self._bound:
                 self._streams.popitem(last=False)
         else:
             self._streams.move_to_end(event_id)
         return stream
+
+    def _push(self, stream: _Stream, name: Literal["delta", "reset", "done", "failed"], data: bytes) -> None:
+        stream.push(name, data)
+        # A stream that was dropped and comes again has numbers of its own: nobody is given the rest of another one.
+        self._next_first_id = max(self._next_first_id, stream.last_id + 1)
 
     def knows(self, event_id: int) -> bool:
         return event_id in self._streams
@@ -86,29 +94,32 @@ class ProcessStreams:
                 self._finished.remove(event_id)
             if stream.text:
                 stream.text = ""
-                stream.push("reset", _text(""))
+                self._push(stream, "reset", _text(""))
 
     def delta(self, event_ids: Sequence[int], text: str) -> None:
         data = _text(text)
         for event_id in event_ids:
             stream = self._stream(event_id)
             stream.text += text
-            stream.push("delta", data)
+            self._push(stream, "delta", data)
 
     def reset(self, event_ids: Sequence[int], text: str = "") -> None:
         for event_id in event_ids:
             stream = self._stream(event_id)
             stream.text = text
-            stream.push("reset", _text(text))
+            self._push(stream, "reset", _text(text))
 
     def close(self, event_id: int, *, name: str, view: bytes) -> None:
         stream = self._stream(event_id)
         if not stream.closed:
             stream.closed = True
-            stream.push("done" if name == "done" else "failed", view)
+            self._push(stream, "done" if name == "done" else "failed", view)
             self._finished.append(event_id)
             if len(self._finished) > self._most_finished:
                 self._streams.pop(self._finished.popleft(), None)
+
+    def left(self, event_ids: Sequence[int]) -> None:
+        """Nothing to do: here nobody else asks for it."""
 
     def forget(self, event_ids: Sequence[int]) -> None:
         for event_id in event_ids:
@@ -138,32 +149,57 @@ class ProcessStreams:
 
 
 class ProcessRateLimits:
-    """A sliding minute per person, as two counters (this minute's and the last one's share)."""
+    """Implements `RateLimits`. Those who did something long ago are forgotten first."""
 
-    def __init__(self, bound: int = 100_000) -> None:
+    def __init__(self, bound: int = 100_000, *, clock: Callable[[], float] = time.time) -> None:
         self._bound = bound
-        self._counts: OrderedDict[str, tuple[int, int, int]] = OrderedDict()  # minute, its count, the one before's
+        self._clock = clock
+        self._counts: OrderedDict[str, Count] = OrderedDict()
 
-    def _minute(self, who: str, now: float) -> tuple[int, int, int]:
-        minute = int(now // 60)
-        then, count, before = self._counts.get(who, (minute, 0, 0))
-        if then == minute:
-            return minute, count, before
-        return minute, 0, count if then == minute - 1 else 0
+    async def take(self, who: str, *, most: int, within_s: float = MINUTE_S) -> bool:
+        """See `RateLimits.take`."""
+        count = at(self._counts.get(who), now=self._clock(), within_s=within_s)
+        passes = room(count, most=most, within_s=within_s) > 0
+        remember(self._counts, who, count._replace(acts=count.acts + passes), most=self._bound)
+        return passes
 
-    def allows(self, who: str, *, per_minute: int, now: float) -> bool:
-        _, count, before = self._minute(who, now)
-        return count + ceil(before * (1 - now % 60 / 60)) < per_minute
+    async def free(self, who: str, *, most: int, within_s: float = MINUTE_S) -> bool:
+        """See `RateLimits.free`."""
+        count = at(self._counts.get(who), now=self._clock(), within_s=within_s)
+        return room(count, most=most, within_s=within_s) > 0
 
-    def count(self, who: str, *, now: float) -> None:
-        self._add(who, 1, now=now)
+    async def give_back(self, who: str) -> None:
+        """See `RateLimits.give_back`."""
+        if who in self._counts:
+            self._counts[who] = less(self._counts[who])
 
-    def take_back(self, who: str, *, now: float) -> None:
-        self._add(who, -1, now=now)
+    async def reset(self, who: str) -> None:
+        """See `RateLimits.reset`."""
+        self._counts.pop(who, None)
 
-    def _add(self, who: str, acts: int, *, now: float) -> None:
-        minute, count, before = self._minute(who, now)
-        self._counts[who] = (minute, max(0, count + acts), before)
-        self._counts.move_to_end(who)
-        while len(self._counts) > self._bound:
-            self._counts.popitem(last=False)
+
+class ProcessShelf:
+    """Implements `Shelf`: the newest `bound` values."""
+
+    def __init__(self, bound: int = 1_000, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._bound = bound
+        self._clock = clock
+        self._kept: OrderedDict[str, tuple[bytes, float]] = OrderedDict()
+
+    async def put(self, key: str, value: bytes, *, life_s: float) -> None:
+        """See `Shelf.put`."""
+        remember(self._kept, key, (small(value), self._clock() + life_s), most=self._bound)
+
+    async def get(self, key: str) -> bytes | None:
+        """See `Shelf.get`."""
+        value, until = self._kept.get(key, (None, 0.0))
+        return value if until > self._clock() else None
+
+
+def small(value: bytes) -> bytes:
+    """Return the value. Raises `ValueError` if it is too large for a shelf."""
+    if len(value) > MOST_BODY:
+        raise ValueError(
+            f"a value of {len(value)} bytes is more than the {MOST_BODY} that a shelf takes; keep it in a store"
+        )
+    return value

@@ -188,51 +188,26 @@ async def test_of_finished_streams_the_last_are_kept() -> None:
     assert [7, 13, 14] == [number for number in range(20) if streams.knows(number)]
 
 
-def test_a_minute_slides() -> None:
-    """Twenty in the last sixty seconds and not twenty per calendar minute: a burst over the edge is not twice as large."""
-    limits = ProcessRateLimits()
-    for _ in range(20):
-        assert limits.allows("a", per_minute=20, now=59)
-        limits.count("a", now=59)
-
-    assert not limits.allows("a", per_minute=20, now=59.9)
-    assert not limits.allows("a", per_minute=20, now=60)
-    assert limits.allows("a", per_minute=20, now=66)
-    assert limits.allows("b", per_minute=20, now=59.9)
-    assert limits.allows("a", per_minute=20, now=200)
-
-
-def test_one_a_minute_is_not_two_over_the_edge() -> None:
-    """What is left of the minute before counts as a whole: a notice at its end is not followed by one a second later."""
-    limits = ProcessRateLimits()
-    limits.count("a", now=59.9)
-
-    assert not limits.allows("a", per_minute=1, now=61)
-    assert not limits.allows("a", per_minute=1, now=119)
-    assert limits.allows("a", per_minute=1, now=120)
-
-
-def test_limits_are_bounded() -> None:
+async def test_limits_are_bounded() -> None:
     """People seen long ago are forgotten (AstrBot rate_limit_check: a counter never pruned)."""
     limits = ProcessRateLimits(bound=10)
     for number in range(1000):
-        limits.count(str(number), now=0)
+        await limits.take(str(number), most=1)
 
     assert 10 == len(limits._counts)
 
 
-def test_what_was_no_act_is_taken_back() -> None:
-    """A repeat, counted before it was known to be one, leaves the count as it was; never below nothing."""
-    limits = ProcessRateLimits()
-    limits.count("a", now=1)
-    limits.count("a", now=2)
-    limits.take_back("a", now=2)
-    limits.take_back("b", now=2)
+async def test_a_stream_that_was_dropped_and_comes_again_has_new_numbers() -> None:
+    """What a reader has of the one is not continued by the other, however many events that has."""
+    streams = ProcessStreams()
+    for piece in ("The first ", "answer was "):
+        streams.delta([7], piece)
+    streams.forget([7])
+    for piece in ("另一个", "答案", ", whole"):
+        streams.delta([7], piece)
+    streams.close(7, name="done", view=b"{}")
 
-    assert limits.allows("a", per_minute=2, now=3)
-    assert not limits.allows("a", per_minute=1, now=3)
-    limits.count("b", now=3)
-    assert not limits.allows("b", per_minute=1, now=3)
+    assert "另一个答案, whole" == shown(await read(streams, 7, after=1), "The first ")
 
 
 async def test_what_is_forgotten_is_not_at_hand_any_more() -> None:

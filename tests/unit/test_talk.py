@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from adapters.base import MessageEvent, Sender
+from gateway.hot.process import ProcessRateLimits
 from gateway.talk import Bots, Talk
 
 
@@ -97,47 +102,55 @@ class TestTalk:
 class TestBots:
     """Bots among themselves."""
 
-    def test_a_row_ends_with_a_person(self) -> None:
-        bots = Bots()
-        bots.count(said("bot", thread="t"))
-        bots.count(said("other bot", thread="t"))
-        assert 2 == bots.in_row(said("bot", thread="t"))
+    @pytest.fixture
+    def bots(self) -> Bots:
+        return Bots(ProcessRateLimits())
 
-        bots.person(said("ann", thread="t"))
-        assert 0 == bots.in_row(said("bot", thread="t"))
+    async def taken(self, bots: Bots, count: int, *, most: int = 3, **where: Any) -> int:
+        """Let so many messages of bots come; return how many were taken up."""
+        return sum([await bots.take(said("bot", **where), most=most) for _ in range(count)])
 
-    def test_a_thread_a_message_is_a_row_too(self) -> None:
+    async def test_a_row_ends_with_a_person(self, bots: Bots) -> None:
+        passed = [await self.taken(bots, 5, thread="t")]
+        await bots.person(said("ann", thread="t"))
+        passed.append(await self.taken(bots, 5, thread="t"))
+
+        assert [3, 3] == passed
+
+    async def test_a_thread_a_message_is_a_row_too(self, bots: Bots) -> None:
         """NousResearch/hermes-agent#91481: a bot that opens a thread each time."""
-        bots = Bots()
-        for number in range(4):
-            bots.count(said("bot", thread=f"t{number}"))
+        passed = [await self.taken(bots, 1, thread=f"t{number}") for number in range(5)]
 
-        assert 4 == bots.in_row(said("bot", thread="new"))
-        assert 0 == bots.in_row(said("bot", room="r2"))
+        assert [1, 1, 1, 0, 0] == passed
+        assert 3 == await self.taken(bots, 5, room="r2")
 
-    def test_people_elsewhere_in_the_room_do_not_feed_a_thread(self) -> None:
+    async def test_people_elsewhere_in_the_room_do_not_feed_a_thread(self, bots: Bots) -> None:
         """Two bots in one thread of a busy room."""
-        bots = Bots()
-        for _ in range(3):
-            bots.count(said("bot", thread="t"))
-        bots.person(said("ann", thread="other"))
+        await self.taken(bots, 3, thread="t")
+        await bots.person(said("ann", thread="other"))
 
-        assert 3 == bots.in_row(said("bot", thread="t"))
-        assert 0 == bots.in_row(said("bot", thread="new"))
+        assert 0 == await self.taken(bots, 3, thread="t")
+        assert 3 == await self.taken(bots, 5, thread="new")
 
-    def test_another_telling_is_not_counted(self) -> None:
-        bots = Bots()
-        for _ in range(2):
-            bots.count(said("bot"))
-        bots.take_back(said("bot"))
-        assert 1 == bots.in_row(said("bot"))
+    async def test_what_a_thread_refuses_is_not_counted_in_its_room(self, bots: Bots) -> None:
+        await self.taken(bots, 3, thread="t")
+        await bots.person(said("ann"))
+        await self.taken(bots, 9, thread="t")
 
-        bots.take_back(said("bot", room="unheard of"))
-        assert 0 == bots.in_row(said("bot", room="unheard of"))
+        assert 3 == await self.taken(bots, 5, thread="new")
 
-    def test_rooms_are_forgotten_in_their_turn(self) -> None:
-        bots = Bots(most=2)
-        for room in "abc":
-            bots.count(said("bot", room=room))
+    async def test_another_telling_is_not_counted(self, bots: Bots) -> None:
+        await self.taken(bots, 2)
+        await bots.give_back(said("bot"))
+        await bots.give_back(said("bot", room="unheard of 群"))
 
-        assert [0, 1, 1] == [bots.in_row(said("bot", room=room)) for room in "abc"]
+        assert 2 == await self.taken(bots, 5)
+        assert 3 == await self.taken(bots, 5, room="unheard of 群")
+
+    async def test_a_row_is_one_on_all_instances(self) -> None:
+        """However many of them hear the bots: what was said to one stands in the row of the other."""
+        limits = ProcessRateLimits()
+        one, other = Bots(limits), Bots(limits)
+        await self.taken(one, 2, thread="t")
+
+        assert 1 == await self.taken(other, 5, thread="t")

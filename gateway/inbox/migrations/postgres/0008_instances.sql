@@ -29,12 +29,15 @@ CREATE TABLE inbox_leases (
 -- Why a running turn is to end early. Whoever runs it looks, by its messages' ids, so that no index is needed.
 ALTER TABLE inbox_events ADD COLUMN halt TEXT;
 
--- May be lost without loss of truth, and is, in a crash of the server.
+-- May be lost without loss of truth, and is, in a crash of the server. `at` is the moment of the last count, in seconds; `room` what
+-- was left of the limit before it.
 CREATE UNLOGGED TABLE hot_counts (
   key BYTEA PRIMARY KEY,
-  minute BIGINT NOT NULL,
+  at DOUBLE PRECISION NOT NULL,
   count INTEGER NOT NULL,
-  before INTEGER NOT NULL
+  before INTEGER NOT NULL,
+  room INTEGER NOT NULL,
+  until TIMESTAMPTZ NOT NULL
 ) WITH (fillfactor = 50);
 
 CREATE UNLOGGED TABLE hot_shelf (

@@ -1,0 +1,44 @@
+"""Opens hot state as the settings have it: alone in the process, or shared over PostgreSQL, with Redis in front where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from config.settings import Settings
+from gateway.hot.base import Bus, Hot, RateLimits, Shelf
+from gateway.hot.falling_back import FallingBackLimits, FallingBackShelf
+from gateway.hot.hearing import ProcessBus
+from gateway.hot.process import ProcessRateLimits, ProcessShelf
+
+
+@asynccontextmanager
+async def open_hot(settings: Settings) -> AsyncIterator[Hot]:
+    """Open all parts, and close them at the end. Whatever is away, this does not fail: each goes on by the next best place. On
+    PostgreSQL the queues have been opened before."""
+    bus: Bus
+    bus = heard = ProcessBus()
+    limits: list[RateLimits] = [ProcessRateLimits()]
+    shelves: list[Shelf] = [ProcessShelf()]
+    async with AsyncExitStack() as stack:
+        if not settings.storage.startswith("sqlite:"):
+            from gateway.hot.postgres import HotPool, PostgresLimits, PostgresShelf
+            from gateway.hot.postgres_bus import PostgresBus
+
+            shared_s = settings.database.shared_s
+            pool = await stack.enter_async_context(HotPool(settings.storage, timeout_s=shared_s).opened())
+            bus = listening = PostgresBus(settings.storage, pool=pool, heard=heard, timeout_s=shared_s)
+            await stack.enter_async_context(listening.opened())
+            limits.insert(0, await stack.enter_async_context(PostgresLimits(pool).opened()))
+            shelves.insert(0, PostgresShelf(pool))
+            if settings.redis is not None:
+                from gateway.hot.redis import RedisLimits, RedisShelf, open_redis
+                from gateway.hot.redis_bus import RedisBus
+
+                cache_s = settings.database.cache_timeout_s
+                redis = await stack.enter_async_context(open_redis(settings.redis, timeout_s=cache_s))
+                calling = RedisBus(settings.redis, heard=heard, otherwise=listening.say, timeout_s=cache_s)
+                bus = await stack.enter_async_context(calling.opened())
+                limits.insert(0, RedisLimits(redis, timeout_s=cache_s))
+                shelves.insert(0, RedisShelf(redis, timeout_s=cache_s))
+        yield Hot(bus=bus, limits=FallingBackLimits(*limits), shelf=FallingBackShelf(*shelves))
