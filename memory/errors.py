@@ -3,6 +3,7 @@
 MemoryFault
 ├── StoreUnavailable   the database cannot be reached, is locked or refuses; try again later
 ├── SchemaTooNew       the database was written by a newer release; refuse to start
+├── NoSessions         the database is reached in a way that gives no session of one's own; refuse to start
 ├── OtherKeys          the database's keys are written in another codec; refuse to start
 ├── Fenced             another owner has taken the scope's lane; write nothing, stop the turn
 ├── ScopeMoved         the scope has become another's name; look it up again
@@ -26,6 +27,10 @@ class StoreUnavailable(MemoryFault):
 
 class SchemaTooNew(MemoryFault):
     """The database holds a newer schema than this release knows."""
+
+
+class NoSessions(MemoryFault):
+    """What stands between us and the database hands a connection's transactions to any of the server's sessions."""
 
 
 class OtherKeys(MemoryFault):

@@ -15,6 +15,7 @@ from typing import Any
 import psycopg
 from psycopg.errors import DeadlockDetected, LockNotAvailable
 
+from memory.postgres_sessions import UNGUARDED
 from memory.schema import Migration, Schema, pending, read_migrations, statements
 
 logger = logging.getLogger(__name__)
@@ -60,6 +61,7 @@ async def bring_up_to_date(db: Connection, schema: Schema, *, lock: int, now_ms:
     """
     if not await lacking(db, schema):
         return
+    await _execute(db, UNGUARDED)
     async with _alone(db, lock):
         await _again(db, _base(schema))
         for step in await lacking(db, schema):

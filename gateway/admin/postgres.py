@@ -23,6 +23,7 @@ from gateway.errors import StoreBusy
 from memory.ids import now_ms
 from memory.lending import lent, within
 from memory.postgres_migrating import bring_up_to_date
+from memory.postgres_sessions import guards
 
 logger = logging.getLogger(__name__)
 
@@ -132,6 +133,7 @@ class PostgresDatabase:
             ms = math.ceil(self._timeout_s * 1000)
             for name, value in (("statement_timeout", f"{ms}"), ("synchronous_commit", "on")):
                 await db.execute("SELECT set_config(%s, %s, false)", (name, value))
+            await db.execute(guards(self._timeout_s).encode(), prepare=False)
         # One type for all integers: else a small one makes sums of the driver's smallest type overflow.
         db.adapters.register_dumper(int, Int8Dumper)
         db.adapters.register_dumper(int, Int8BinaryDumper)
@@ -144,6 +146,7 @@ class PostgresDatabase:
         while True:
             try:
                 async with await psycopg.AsyncConnection.connect(self._dsn, **self._settings) as db:
+                    await db.execute(guards(self._timeout_s).encode())
                     await db.execute(f"LISTEN {BELL}")
                     while True:
                         async with within(self._timeout_s):

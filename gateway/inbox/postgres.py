@@ -42,11 +42,13 @@ from gateway.inbox.postgres_dead import PostgresLetters
 from gateway.inbox.postgres_events import Connection, Finish, Release, Show, Start
 from gateway.inbox.postgres_looking import PostgresLooking
 from gateway.inbox.postgres_member import Member, how_to_connect
+from gateway.inbox.postgres_sessions import require_sessions
 from gateway.inbox.rows import Settlement, dedupe_digests
 from gateway.inbox.schema import QUEUES
 from memory.ids import now_ms
 from memory.lending import lent, within
 from memory.postgres_migrating import bring_up_to_date
+from memory.postgres_sessions import guards
 
 MIGRATING = 0x436C6578  # advisory lock: one starter changes the schema, the others wait
 
@@ -58,7 +60,8 @@ SET enable_seqscan = off;
 SET jit = off;
 SET statement_timeout = {ms};
 SET default_transaction_isolation = 'read committed';
-SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"""
+SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';
+{guards}"""
 
 # Classes of SQLSTATE that say nothing about the statement.
 _PASSING = frozenset({"08", "25", "40", "53", "55", "57", "58"})
@@ -111,6 +114,7 @@ class PostgresInbox:
             with translated():
                 await opened.enter_async_context(self._pool)
                 await self._pool.wait(self._timeout_s)
+                await self._look_at_the_way()
                 await self._migrate()
                 await opened.enter_async_context(self._member)
             for group in (
@@ -371,7 +375,15 @@ class PostgresInbox:
 
     async def _configure(self, db: Connection) -> None:
         async with within(self._timeout_s):
-            await db.execute(_SESSION.format(ms=round(self._timeout_s * 1000)))
+            session = _SESSION.format(ms=round(self._timeout_s * 1000), guards=guards(self._timeout_s))
+            await db.execute(session.encode())
+
+    async def _look_at_the_way(self) -> None:
+        async with (
+            lent(self._pool, limit_s=self._timeout_s) as one,
+            lent(self._pool, limit_s=self._timeout_s) as other,
+        ):
+            await require_sessions(one, other)
 
     async def _migrate(self) -> None:
         async with await AsyncConnection.connect(self._dsn, **how_to_connect(self._timeout_s)) as db:

@@ -22,6 +22,7 @@ from memory.errors import StoreUnavailable
 from memory.ids import now_ms
 from memory.lending import lent, within
 from memory.postgres_migrating import bring_up_to_date, lacking, version
+from memory.postgres_sessions import guards
 from memory.stores.migrate import MEMORY
 from memory.stores.postgres_owner import NAME, OWNERS_OF
 from memory.stores.postgres_statement import Statement
@@ -109,6 +110,7 @@ class Database:
         async with within(self._timeout_s):
             for name, value in settings.items():
                 await connection.execute("SELECT set_config($1, $2, false)", (name, value))
+            await connection.execute(guards(self._timeout_s).encode(), prepare=False)
         # One type for all integers: otherwise the size of each value would make it another prepared statement.
         # Of lists, too, whose type would be that of the first one seen on a cursor: [0], and then no greater id fits in.
         connection.adapters.register_dumper(int, Int8Dumper)

@@ -23,6 +23,7 @@ from tests.contracts.queues import (
     accept_many,
     claim_one,
     claim_when_free,
+    due_when_free,
     fresh_id,
     message,
     open_queues,
@@ -135,6 +136,26 @@ async def test_stopped_process_is_taken_over_and_fenced_when_it_wakes(postgres_u
 
         assert "fenced" == await owner.line()
         assert ["failed"] * 3 == [event.state for id_ in ids if (event := await queues.event(id_))]
+
+
+@pytest.mark.parametrize("act", ["freeze", "freeze_taking"])
+async def test_locks_of_a_process_that_froze_come_free(act: str, postgres_url: str) -> None:
+    """It was stopped in the middle of a transaction: its kernel goes on to answer for it, so only the server's limit for an idle
+    transaction gives the lane, or the chunk, to others; when it wakes it has written nothing."""
+    async with (
+        victim(postgres_url, act, lease_s=1) as owner,
+        open_queues(postgres_url, lease_s=1, poll_s=0.1) as queues,
+    ):
+        event_id = int(await owner.line())
+        if act == "freeze":
+            claim = await claim_when_free(queues)
+            assert [event_id] == await queues.start([event_id], turn_id=event_id, lane=claim.lane, fence=claim.fence)
+        else:
+            chunk = await due_when_free(queues)
+            assert (event_id, "sending", 1) == (chunk.turn_id, chunk.state, chunk.attempts)
+            assert await queues.sent(chunk, message_id="m", now_ms=NOW_MS)
+            owner.signal(signal.SIGCONT)
+            assert "took nothing" == await owner.line()
 
 
 async def test_killed_process_is_taken_over_beside_a_live_one(postgres_url: str) -> None:
@@ -320,6 +341,9 @@ async def _whole_turn(queues: Queues) -> None:
     assert [unheard.event.id] == await queues.withdraw([unheard.event.id], FAILED, lane=lane)
     await queues.accept(message(), lane=lane, dedupe_ids=[fresh_id()])
     claim = await claim_one(queues)
+    await queues.start([event.id], turn_id=event.id, lane=lane, fence=claim.fence)
+    assert [event.id] == await queues.halt([event.id], "stopped")
+    assert 1 == len(await queues.halts([event.id]))
     await reply(queues, claim, [event], queue=lane)
     rest = await queues.waiting(lane)
     await queues.finish([one.id for one in rest], FAILED, lane=lane, fence=claim.fence)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import sys
 
-from gateway.errors import LeaseLost
-from gateway.inbox.base import Outcome
+from gateway.errors import LeaseLost, StoreBusy
+from gateway.inbox.base import Chunk, Outcome
+from gateway.inbox.postgres import PostgresInbox
 from tests.contracts.queues import NOW_MS, Queues, accept, accept_many, message, open_queues, reply
 
 
@@ -63,9 +66,43 @@ async def send(queues: Queues) -> None:
     await asyncio.Event().wait()
 
 
+async def freeze(queues: Queues) -> None:
+    """Stop still in the middle of a transaction that has locked the lane, as a process is stopped at any moment."""
+    event = await accept(queues)
+    (claim,) = await queues.claim(1)
+    assert isinstance(queues, PostgresInbox)
+    async with queues._connection() as db, db.transaction():
+        await db.execute("SELECT FROM inbox_lanes WHERE lane = %s FOR UPDATE", (claim.lane,))
+        say(str(event.id))
+        os.kill(os.getpid(), signal.SIGSTOP)
+    say("woke")
+
+
+async def freeze_taking(queues: Queues) -> None:
+    """Stop still while it takes a chunk to send."""
+    event = await accept(queues)
+    (claim,) = await queues.claim(1)
+    await reply(queues, claim, [event])
+
+    def stop(_chunk: Chunk) -> int:
+        say(str(event.id))
+        os.kill(os.getpid(), signal.SIGSTOP)
+        return 0
+
+    try:
+        await queues.due(now_ms=NOW_MS, limit=1, not_before=stop)
+    except StoreBusy:
+        say("took nothing")
+    await asyncio.Event().wait()
+
+
+ACTS = {"flood": flood, "hold": hold, "send": send, "freeze": freeze, "freeze_taking": freeze_taking}
+
+
 async def main(url: str, act: str, lease_s: float) -> None:
-    async with open_queues(url, lease_s=lease_s, poll_s=0.1) as queues:
-        await {"flood": flood, "hold": hold, "send": send}[act](queues)
+    timeout_s = 1 if act.startswith("freeze") else 5
+    async with open_queues(url, lease_s=lease_s, poll_s=0.1, timeout_s=timeout_s) as queues:
+        await ACTS[act](queues)
 
 
 if __name__ == "__main__":
