@@ -55,6 +55,10 @@ class Acting:
                     doing.create_task(self._logged(act), name=str(act))
             flooding.cancel()
 
+    def note(self, what: str) -> None:
+        """Write something for people into the log."""
+        self.log.append(f"# {self._now():6.1f} {what}")
+
     async def heal(self) -> None:
         """Bring back all that is away, whatever the plan has left so."""
         self._flooded.clear()

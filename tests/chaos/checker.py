@@ -71,8 +71,8 @@ def in_order(evidence: Evidence) -> Found:
     last: dict[str, Row] = {}
     for post in sorted(evidence.posts, key=lambda post: (post.place, post.at)):
         row = evidence.newest(tokens(post.text))
-        # A copy whose send nobody saw the end of may stand anywhere behind the first.
-        if row is None or WHOLE not in post.text or _doubtful(evidence.chunks_of.get(row.turn, [])):
+        # What is collected by its sender stands nowhere; a copy whose send nobody saw the end of, anywhere behind the first.
+        if not post.at or row is None or WHOLE not in post.text or _doubtful(evidence.chunks_of.get(row.turn, [])):
             continue
         before = last.get(post.place)
         if before is not None and row.seq < before.seq:

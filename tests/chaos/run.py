@@ -222,6 +222,7 @@ async def _settled(there: World, speaking: asyncio.Task[None]) -> None:
         moved = (waiting, left, len(there.calls), speaking.done())
         if moved != last:
             last, since = moved, time.monotonic()
+            there.acting.note(f"{waiting} to come, {left.events} messages and {left.chunks} pieces open")
         # What was put off, by us or by a platform, moves when its time has come.
         put_off_s = max(0.0, (left.due_ms - now_ms()) / 1000) if left.chunks else 0.0
         quiet_s = 4 * LEASE_S + (MOST_QUIET_S if waiting else 0.0)
@@ -240,7 +241,8 @@ async def _judged(there: World) -> Report:
         if isinstance(way, HookWay):
             violations += [Violation("taken once", fault) for fault in broken]
         else:
-            there.acting.log.append(f"# {name}: {len(broken)} times a limit was broken")
+            limits = ", ".join(f"{rule} ({times})" for rule, times in Counter(broken).most_common(5))
+            there.acting.log.append(f"# {name}: {len(broken)} times a limit was broken: {limits}")
     counts = allowed(found)
     counts["said"] = len(found.said)
     counts["model calls"] = len(there.calls)

@@ -113,12 +113,16 @@ def _numbered(found: Sequence[Line]) -> list[Line]:
 
 async def answer(asked: str) -> AsyncIterator[str]:
     """Yield the pieces of the answer to what was said last: its tokens, some words, `WHOLE`. Takes up to three seconds, always
-    the same for the same question."""
+    the same for the same question; most answers come at once when that is over, as many platforms' budgets for showing allow."""
     about = tokens(asked)
     chance = random.Random(" ".join(about))
     pieces = [f"re: {' '.join(f'«{token}»' for token in about)}"]
     pieces += [f" {chance.choice(_ANSWERS)}" for _ in range(chance.randint(1, 4))]
     took_s = chance.choice((0.05, 0.1, 0.3, 0.6, 1.0, 3.0))
+    if chance.random() < 0.75:
+        await asyncio.sleep(took_s)
+        yield f"{''.join(pieces)} {WHOLE}"
+        return
     for piece in pieces:
         await asyncio.sleep(took_s / len(pieces))
         yield piece

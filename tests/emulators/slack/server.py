@@ -26,6 +26,7 @@ from tests.emulators.slack.ids import Ids
 from tests.emulators.slack.messages import Message
 from tests.emulators.slack.push import Pusher
 from tests.emulators.slack.richtext import pings
+from tests.emulators.slack.sockets import reached
 from tests.emulators.slack.workspace import Workspace
 
 Json = dict[str, Any]
@@ -126,6 +127,7 @@ async def slack(
     platform = Slack(clock=clock or ScaledClock(), sign_now=sign_now, ids=Ids(seed))
 
     async def called(request: web.Request) -> web.StreamResponse:
+        reached.set(f"{request.scheme}://{request.host}")
         await platform.clock.sleep(platform.way_s())
         answer = await api.handle(platform, request)
         await platform.clock.sleep(platform.way_s())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 MOST = 10
+
+reached: ContextVar[str] = ContextVar("reached")
+"""Where the caller of this moment has reached the platform: its socket is to go the same way, through whatever is between."""
+
 Reason = Literal["warning", "refresh_requested", "too_many_websockets", "link_disabled"]
 
 
@@ -70,7 +75,7 @@ class Sockets:
             raise ApiError("socket_mode_disabled")
         ticket = self.slack.ids.uuid()
         self._tickets.add(ticket)
-        return f"{self.slack.url.replace('http', 'ws', 1)}/link/?ticket={ticket}&app_id={self.app.id}"
+        return f"{reached.get(self.slack.url).replace('http', 'ws', 1)}/link/?ticket={ticket}&app_id={self.app.id}"
 
     async def connected(self, count: int = 1, timeout_s: float = 10.0) -> list[Socket]:
         """Return the open sockets, oldest first, once there are so many; AssertionError after `timeout_s` real seconds."""
