@@ -10,6 +10,7 @@ GatewayFault
 ├── LeaseLost               another instance owns the lane now; write nothing
 ├── StoreBusy               the queue cannot take an event now; carries retry_after_s
 ├── BadRequest              an admin asked for what can't be done; says what would
+├── CannotJoin              this instance can't be one of the others: an admin must act
 └── CannotListen            no port to listen on: an admin must act
 """
 
@@ -70,6 +71,10 @@ class StoreBusy(GatewayFault):
     def __init__(self, message: str, *, retry_after_s: float) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+
+
+class CannotJoin(GatewayFault):
+    """Its number is another's, or its clock is too far off."""
 
 
 class CannotListen(GatewayFault):

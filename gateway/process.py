@@ -15,12 +15,12 @@ from config.loader import Configuration, load
 from config.masking import secrets_of
 from gateway import logs
 from gateway.app import address, run
-from gateway.errors import CannotListen, StoreBusy
+from gateway.errors import CannotJoin, CannotListen, StoreBusy
 from memory.errors import MemoryFault
 
 logger = logging.getLogger(__name__)
 
-CANNOT_RUN = (CannotListen, MemoryFault, StoreBusy, OSError)
+CANNOT_RUN = (CannotJoin, CannotListen, MemoryFault, StoreBusy, OSError)
 
 
 async def serve(path: Path, environ: Mapping[str, str]) -> int:

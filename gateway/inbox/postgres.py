@@ -40,6 +40,8 @@ from gateway.inbox.erasable import Emptied, Mend, Page
 from gateway.inbox.postgres_accept import Arrival, accept
 from gateway.inbox.postgres_dead import PostgresLetters
 from gateway.inbox.postgres_events import Connection, Finish, Release, Show, Start
+from gateway.inbox.postgres_joining import Entry
+from gateway.inbox.postgres_leases import PostgresLeases
 from gateway.inbox.postgres_looking import PostgresLooking
 from gateway.inbox.postgres_member import Member, how_to_connect
 from gateway.inbox.postgres_sessions import require_sessions
@@ -71,10 +73,19 @@ class PostgresInbox:
     """Implements `Inbox`, `Outbox` and `Erasable`; `async with` opens and closes it. Leaving hands all held lanes to others."""
 
     def __init__(
-        self, dsn: str, *, pool_size: int, timeout_s: float, lease_s: float, poll_s: float, accept_max: int
+        self,
+        dsn: str,
+        *,
+        pool_size: int,
+        timeout_s: float,
+        lease_s: float,
+        poll_s: float,
+        accept_max: int,
+        entry: Entry | None = None,
     ) -> None:
         """`timeout_s` bounds one statement and the wait for a connection; leases last `lease_s` without renewal, by the
-        server's clock; `poll_s` is the time between two looks for what no signal told; `accept_max` messages may wait."""
+        server's clock; `poll_s` is the time between two looks for what no signal told; `accept_max` messages may wait;
+        `entry` is what this instance tells the others of itself (None: nothing), and the number it insists on."""
         self._dsn = dsn
         self._timeout_s = timeout_s
         self._lease_s = lease_s
@@ -93,8 +104,15 @@ class PostgresInbox:
             name="queues",
         )
         self._member = Member(
-            dsn, pool=self._pool, changes=self._changes, lease_s=lease_s, poll_s=poll_s, timeout_s=timeout_s
+            dsn,
+            pool=self._pool,
+            changes=self._changes,
+            lease_s=lease_s,
+            poll_s=poll_s,
+            timeout_s=timeout_s,
+            entry=entry,
         )
+        self.leases = PostgresLeases(self._connection, self._member, rest_s=poll_s)
         self._accept = GroupCommit(self._accept_batch, name="accept")
         self._waiting = GroupCommit(self._waiting_batch, name="waiting")
         self._amendments = GroupCommit(self._amendments_batch, name="amendments")
@@ -106,7 +124,7 @@ class PostgresInbox:
         self._settle = GroupCommit(self._settle_batch, name="receipts")
         self.looking = PostgresLooking(self._connection)
         self.letters = PostgresLetters(self._connection, reopened=self._reopened)
-        self._leases = asyncio.Lock()
+        self._releasing = asyncio.Lock()
         self._opened = AsyncExitStack()
 
     async def __aenter__(self) -> PostgresInbox:
@@ -117,6 +135,7 @@ class PostgresInbox:
                 await self._look_at_the_way()
                 await self._migrate()
                 await opened.enter_async_context(self._member)
+                await opened.enter_async_context(self.leases)
             for group in (
                 self._accept,
                 self._waiting,
@@ -150,7 +169,7 @@ class PostgresInbox:
 
     async def renew(self, claims: Sequence[Claim]) -> list[Claim]:
         # Not while lanes are being given up: a lane just released would look lost to a caller not yet told so.
-        async with self._leases, self._connection() as db:
+        async with self._releasing, self._connection() as db:
             return await events.renew(db, claims, owner=self._member.id, lease_s=self._lease_s)
 
     async def waiting(self, lane: str, *, limit: int = 100) -> list[Event]:
@@ -338,7 +357,7 @@ class PostgresInbox:
             return await events.finish(db, batch, owner=self._member.id)
 
     async def _release_batch(self, batch: Sequence[Release]) -> Sequence[bool]:
-        async with self._leases, self._connection() as db:
+        async with self._releasing, self._connection() as db:
             results = await events.release(db, batch, owner=self._member.id)
         if any(job.hand_over for job in batch):
             self._changed()

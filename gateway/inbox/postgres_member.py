@@ -20,15 +20,20 @@ from typing import Any
 from psycopg import AsyncConnection, OperationalError
 from psycopg_pool import AsyncConnectionPool
 
+from gateway.inbox import postgres_joining as joining
 from gateway.inbox.changes import Changes
 from gateway.inbox.postgres_events import Connection
+from gateway.inbox.postgres_joining import LOCKS, Entry
 from gateway.waits import boottime_s
 from memory.lending import lent, within
 
 logger = logging.getLogger(__name__)
 
-LOCKS = 0x436C6577  # "Clew": the advisory locks of this class are instances' lives
 BELL = "clew_queue"
+LEASE_BELL = "clew_leases"
+
+PLAIN_ROUND_TRIP_S = 1.0
+"""Seconds that an answer may take and still tell how late it is on the other side."""
 
 # Lanes and queues are passed over while somebody writes to them; the next look gets them.
 _FREE_LANES = """
@@ -42,12 +47,6 @@ UPDATE outbox_queues SET owner = NULL WHERE queue IN (
   SELECT queue FROM outbox_queues q WHERE owner IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM inbox_instances i WHERE i.id = q.owner)
   ORDER BY queue FOR UPDATE SKIP LOCKED)"""
-
-_SILENT = """
-SELECT id FROM inbox_instances WHERE id <> %(me)s AND id::oid NOT IN (
-  SELECT objid FROM pg_locks WHERE locktype = 'advisory' AND classid = %(locks)s::oid AND granted
-    AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))"""
-
 
 _WAITING = "SELECT count(*) FROM inbox_events WHERE state = 'accepted' AND kind = 'message'"
 
@@ -66,21 +65,30 @@ class Member:
         lease_s: float,
         poll_s: float,
         timeout_s: float,
+        entry: Entry | None = None,
         clock_s: Callable[[], float] = boottime_s,
     ) -> None:
-        """`changes` is rung for what others did; `poll_s` is the time between two looks at them; `clock_s` runs on while the
-        machine sleeps."""
+        """`entry` is what it enters the list with (None: nothing to tell). `changes` is rung for what others did; `poll_s` is
+        the time between two looks at them; `clock_s` runs on while the machine sleeps."""
         self._dsn = dsn
         self._pool = pool
         self._changes = changes
         self._lease_s = lease_s
         self._poll_s = poll_s
         self._timeout_s = min(timeout_s, lease_s / 3)
+        self._entry = entry or Entry()
         self._clock_s = clock_s
+        self.settings: str | None = None
+        """The revision of the settings in force here, told to the others at the next look."""
+        self.skew_s = 0.0
+        """Seconds by which this machine's clock is ahead of the server's."""
+        self.live = 1
+        """How many instances there are, as of the last look."""
         self._valid_until = -math.inf
         self._locked = False
         self._silent: set[int] = set()
-        self._alone = True
+        self.alone = True
+        """Whether nobody else is there, as far as known."""
         self._news = asyncio.Event()
         self.looked = Changes(poll_s=poll_s)
         """Rung at each look at the others, and whenever this instance may have lost its place among them."""
@@ -91,6 +99,9 @@ class Member:
     async def __aenter__(self) -> Member:
         self._listener = listener = await self._connect()
         try:
+            async with within(self._timeout_s):
+                self.skew_s = await joining.skew_s(listener, self._entry.clock_ms)
+            joining.check_skew(self.skew_s)
             await self._join(listener)
         except BaseException:
             await listener.close()
@@ -110,10 +121,10 @@ class Member:
         await self._listener.close()  # of a task that was stopped before its first step
         try:
             async with lent(self._pool, limit_s=self._timeout_s) as db:
-                await db.execute("DELETE FROM inbox_instances WHERE id = %s", (self.id,))
+                await joining.leave(db, me=self.id)
                 await db.execute(_FREE_LANES)
                 await db.execute(_FREE_QUEUES)
-                await db.execute("SELECT pg_notify(%s, '')", (BELL,))
+                await db.execute("SELECT pg_notify(%s, ''), pg_notify(%s, '')", (BELL, LEASE_BELL))
         except (OperationalError, TimeoutError):
             logger.warning("left without a word; others take over when the lease ends", exc_info=True)
 
@@ -141,6 +152,7 @@ class Member:
             db = await AsyncConnection.connect(self._dsn, **how_to_connect(self._timeout_s))
             try:
                 await db.execute(f"LISTEN {BELL}")
+                await db.execute(f"LISTEN {LEASE_BELL}")
             except BaseException:
                 await db.close()
                 raise
@@ -148,16 +160,24 @@ class Member:
         return db
 
     async def _join(self, db: Connection) -> None:
-        asked = self._clock_s()
+        buried: int | None = None
+        while True:
+            asked = self._clock_s()
+            async with within(self._timeout_s):
+                entered = await joining.join(
+                    db, self._entry, lease_s=self._lease_s, settings=self.settings, buried=buried
+                )
+            if isinstance(entered, tuple):
+                break
+            if entered.locked or entered.id == buried:
+                raise joining.taken(self._entry.number or 0, entered)
+            buried = entered.id  # a process that died a moment ago, perhaps the one whose place we take
+            await asyncio.sleep(self._poll_s)
+        self.id, number = entered
+        self._valid_until = asked + self._lease_s
+        self._locked = False
+        self._entry.numbered(number)
         async with within(self._timeout_s):
-            cursor = await db.execute(
-                "INSERT INTO inbox_instances (lease_until) VALUES (clock_timestamp() + make_interval(secs => %s))"
-                " RETURNING id",
-                (self._lease_s,),
-            )
-            ((self.id,),) = await cursor.fetchall()
-            self._valid_until = asked + self._lease_s
-            self._locked = False
             await self._look(db)
             await db.execute("SELECT pg_notify(%s, %s)", (BELL, str(self.id)))
 
@@ -176,9 +196,10 @@ class Member:
     async def _listen(self, db: Connection) -> None:
         while True:
             async for note in db.notifies(timeout=self._poll_s):
-                if note.payload != str(self.id):
-                    self._alone = False
-                    self._changes.ring()
+                if note.payload == str(self.id):
+                    continue
+                self.alone = False
+                (self._changes if note.channel == BELL else self.looked).ring()
             async with within(self._timeout_s):
                 await self._look(db)
             self.looked.ring()
@@ -197,41 +218,47 @@ class Member:
                 return db
 
     async def _look(self, db: Connection) -> None:
-        asked = self._clock_s()
-        renewed = await db.execute(
-            "UPDATE inbox_instances SET lease_until = clock_timestamp() + make_interval(secs => %s) WHERE id = %s",
-            (self._lease_s, self.id),
-        )
-        if not renewed.rowcount:
+        if not await self._renew(db):
             logger.warning("given up for dead; joining anew", extra={"instance": self.id})
             self._valid_until = -math.inf
             await self._join(db)
             return
-        self._valid_until = asked + self._lease_s
         if not self._locked:
             cursor = await db.execute("SELECT pg_try_advisory_lock(%s, %s)", (LOCKS, self.id))
             ((self._locked,),) = await cursor.fetchall()
-        cursor = await db.execute(_SILENT, {"me": self.id, "locks": LOCKS})
-        silent = {id_ for (id_,) in await cursor.fetchall()}
-        await db.execute(
-            "DELETE FROM inbox_instances WHERE id <> %s AND (lease_until < clock_timestamp() OR id = ANY(%s::int[]))",
-            (self.id, list(silent & self._silent)),
-        )
+        silent = await joining.silent(db, me=self.id)
+        await joining.bury(db, me=self.id, dead=list(silent & self._silent))
         self._silent = silent
         lanes = await db.execute(_FREE_LANES)
         queues = await db.execute(_FREE_QUEUES)
         if lanes.rowcount or queues.rowcount:
             self._changes.ring()
         cursor = await db.execute(f"SELECT ({_WAITING}), (SELECT count(*) FROM inbox_instances)")
-        ((self.backlog, members),) = await cursor.fetchall()
-        self._alone = members == 1
+        ((self.backlog, self.live),) = await cursor.fetchall()
+        self.alone = self.live == 1
+
+    async def _renew(self, db: Connection) -> bool:
+        """Return whether we are still in the list."""
+        asked, asked_ms = self._clock_s(), self._entry.clock_ms()
+        cursor = await db.execute(
+            "UPDATE inbox_instances SET lease_until = clock_timestamp() + make_interval(secs => %s), settings = %s"
+            " WHERE id = %s RETURNING extract(epoch FROM clock_timestamp())::float8",
+            (self._lease_s, self.settings, self.id),
+        )
+        renewed = await cursor.fetchone()
+        if renewed is None:
+            return False
+        self._valid_until = asked + self._lease_s
+        if self._clock_s() - asked < PLAIN_ROUND_TRIP_S:
+            self.skew_s = (asked_ms + self._entry.clock_ms()) / 2000 - float(renewed[0])
+        return True
 
     async def _ring_others(self) -> None:
         # Never inside the transaction that stores: a NOTIFY there serialises all commits (`engines.md` A.8, 1).
         while True:
             await self._news.wait()
             self._news.clear()
-            if self._alone:
+            if self.alone:
                 continue
             try:
                 async with lent(self._pool, limit_s=self._timeout_s) as db:
@@ -243,6 +270,7 @@ class Member:
         fault = None if task.cancelled() else task.exception()
         if fault is not None:
             self._changes.fail(fault)
+            self.looked.fail(fault)
 
 
 def how_to_connect(timeout_s: float) -> dict[str, Any]:

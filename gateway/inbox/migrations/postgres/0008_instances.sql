@@ -10,6 +10,8 @@ ALTER TABLE inbox_instances ADD COLUMN release TEXT;
 
 ALTER TABLE inbox_instances ADD COLUMN settings TEXT;
 
+ALTER TABLE inbox_instances ADD COLUMN host TEXT;
+
 ALTER TABLE inbox_instances ADD COLUMN joined TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp();
 
 -- The numbers that were given up, and when: an id must not come twice from two clocks.

@@ -1,0 +1,157 @@
+"""What only one instance may do at a time: fetch a bot's updates, send a channel's replies, delete what is old.
+
+Whoever comes first does it, for as long as it lives; then another does. On a database for one process there is nobody else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import socket
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import NoReturn, Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """What an instance tells the others of itself, for people to read."""
+
+    release: str
+    host: str = socket.gethostname()
+    process: int = os.getpid()
+
+    @property
+    def where(self) -> str:
+        """Host and process."""
+        return f"{self.host}/{self.process}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instance:
+    """A gateway that runs on the database. `id` is new at each start, `number` the one in its ids; None: not told, as by an
+    earlier release. `settings` is the revision in force there, `host` where it runs (`About.where`), `left_s` what its sign of
+    life is still good for, `leases` what it holds, by name."""
+
+    id: int
+    number: int | None
+    release: str | None
+    settings: str | None
+    host: str | None
+    joined_ms: int
+    left_s: float
+    leases: tuple[str, ...]
+    here: bool
+
+
+class Held(Protocol):
+    """A lease while it is ours."""
+
+    @property
+    def fence(self) -> int:
+        """Grows with each holder."""
+        ...
+
+    def valid(self) -> bool:
+        """Whether nobody else can have it yet, by this machine's clock. Pure: what the lease guards may be done in the same
+        step of the event loop, and not later."""
+        ...
+
+
+Work = Callable[[Held], Awaitable[None]]
+
+
+class Leases(Protocol):
+    """Names of the form `KIND:WHAT`, each held by one instance at a time."""
+
+    async def hold(
+        self, name: str, work: Work, *, slots: int = 1, elsewhere: Callable[[], None] = lambda: None
+    ) -> NoReturn:
+        """Run `work` whenever the lease is ours, until cancelled; cancel it when the lease is lost or given up.
+
+        So many `slots` may be held at once, by different instances where there are so many. `elsewhere` is called when others
+        have them all. Work that returns gives its lease up, for others to take, and is tried again after a rest; what it raises
+        is raised here. Work that is cancelled is waited for. A lease that is lost may have another holder before that.
+        """
+        ...
+
+    async def give_up(self, kinds: Collection[str]) -> None:
+        """Give up what is held of these kinds, for others to take at once, and take none any more: this gateway stops. Where no
+        other lives, all stays as it is: somebody must do it to the end."""
+        ...
+
+    async def instances(self) -> Sequence[Instance]:
+        """Return the instances that live, the eldest first. Raises `StoreBusy`."""
+        ...
+
+    @property
+    def live(self) -> int:
+        """How many instances live, as far as known; asks nobody."""
+        ...
+
+    def tell(self, settings: str) -> None:
+        """Let others know, soon, which revision of the settings is in force here."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Ours:
+    fence: int
+
+    def valid(self) -> bool:
+        return True
+
+
+class ProcessLeases:
+    """Implements `Leases` where one process has the database: each is held at once, for good."""
+
+    def __init__(self, about: About, *, number: int | None, rest_s: float, clock_ms: Callable[[], int]) -> None:
+        self._about = about
+        self._number = number
+        self._rest_s = rest_s
+        self._joined_ms = clock_ms()
+        self._settings: str | None = None
+        self._fences = itertools.count(1)
+        self._free: dict[str, asyncio.Semaphore] = {}
+        self._held: set[str] = set()
+
+    async def hold(
+        self, name: str, work: Work, *, slots: int = 1, elsewhere: Callable[[], None] = lambda: None
+    ) -> NoReturn:
+        free = self._free.setdefault(name, asyncio.Semaphore(slots))  # as many as there are names in the settings
+        while True:
+            if free.locked():
+                elsewhere()
+            async with free:
+                self._held.add(name)
+                try:
+                    await work(_Ours(next(self._fences)))
+                finally:
+                    self._held.discard(name)
+            await asyncio.sleep(self._rest_s)
+
+    async def give_up(self, kinds: Collection[str]) -> None:
+        """Nobody is there to take them."""
+
+    async def instances(self) -> Sequence[Instance]:
+        return [
+            Instance(
+                id=1,
+                number=self._number,
+                release=self._about.release,
+                settings=self._settings,
+                host=self._about.where,
+                joined_ms=self._joined_ms,
+                left_s=float("inf"),
+                leases=tuple(sorted(self._held)),
+                here=True,
+            )
+        ]
+
+    @property
+    def live(self) -> int:
+        return 1
+
+    def tell(self, settings: str) -> None:
+        self._settings = settings
