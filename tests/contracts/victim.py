@@ -10,6 +10,7 @@ import sys
 from gateway.errors import LeaseLost, StoreBusy
 from gateway.inbox.base import Chunk, Outcome
 from gateway.inbox.postgres import PostgresInbox
+from gateway.leases import Held
 from tests.contracts.queues import NOW_MS, Queues, accept, accept_many, message, open_queues, reply
 
 
@@ -96,7 +97,21 @@ async def freeze_taking(queues: Queues) -> None:
     await asyncio.Event().wait()
 
 
-ACTS = {"flood": flood, "hold": hold, "send": send, "freeze": freeze, "freeze_taking": freeze_taking}
+async def lead(queues: Queues) -> None:
+    """Hold a lease, and say when it comes and goes."""
+    assert isinstance(queues, PostgresInbox)
+
+    async def work(held: Held) -> None:
+        say("held")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            say("valid" if held.valid() else "lost")
+
+    await queues.leases.hold("channel:acme", work)
+
+
+ACTS = {"flood": flood, "hold": hold, "send": send, "freeze": freeze, "freeze_taking": freeze_taking, "lead": lead}
 
 
 async def main(url: str, act: str, lease_s: float) -> None:

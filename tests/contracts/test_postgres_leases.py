@@ -1,0 +1,165 @@
+"""Leases between instances on one PostgreSQL: handed over, taken over, and lost by who is late."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+
+import psycopg
+import pytest
+
+from gateway.inbox.postgres import PostgresInbox
+from gateway.inbox.postgres_joining import Entry
+from tests.contracts.leases import ABOUT, Worker, holding
+from tests.contracts.queues import victim
+
+LONG_S = 60.0
+NAME = "channel:acme"
+
+
+def opened(url: str, *, poll_s: float = 0.05, lease_s: float = LONG_S) -> AbstractAsyncContextManager[PostgresInbox]:
+    return PostgresInbox(
+        url, pool_size=3, timeout_s=5, lease_s=lease_s, poll_s=poll_s, accept_max=10, entry=Entry(about=ABOUT)
+    )
+
+
+@pytest.fixture
+async def pair(postgres_url: str) -> AsyncIterator[tuple[PostgresInbox, PostgresInbox]]:
+    """Two instances that hear each other or wait for a minute."""
+    async with opened(postgres_url, poll_s=LONG_S) as first:
+        seen = await first.changed(0)
+        async with opened(postgres_url, poll_s=LONG_S) as second:
+            await first.changed(seen)  # the second has joined
+            yield first, second
+
+
+async def test_lease_given_up_is_another_ones_at_once(pair: tuple[PostgresInbox, PostgresInbox]) -> None:
+    """Long before the next look, when the work here has ended; and it is not taken back."""
+    first, second = pair
+    here, there = Worker(), Worker()
+    async with holding(first.leases, NAME, here):
+        await here.until(lambda: here.works)
+        async with holding(second.leases, NAME, there):
+            await there.until(lambda: there.elsewhere == 1)
+            await first.leases.give_up({"channel", "job"})
+            assert not here.works
+            assert not here.held[0].valid()
+            await there.until(lambda: there.works)
+            assert there.held[0].fence == here.held[0].fence + 1
+            assert {NAME} == {name for one in await second.leases.instances() for name in one.leases}
+
+
+async def test_other_kinds_are_kept(pair: tuple[PostgresInbox, PostgresInbox]) -> None:
+    """A gateway that stops receiving still sends what it has."""
+    first, _second = pair
+    sending = Worker()
+    async with holding(first.leases, "send:acme", sending):
+        await sending.until(lambda: sending.works)
+        await first.leases.give_up({"channel", "job"})
+        assert sending.works
+
+
+async def test_two_slots_go_to_two_instances(pair: tuple[PostgresInbox, PostgresInbox]) -> None:
+    """A third would wait; one instance that goes leaves the other's alone."""
+    first, second = pair
+    here, there = Worker(), Worker()
+    async with holding(first.leases, NAME, here, slots=2), holding(second.leases, NAME, there, slots=2):
+        await here.until(lambda: here.works)
+        await there.until(lambda: there.works)
+        held = {name for one in await first.leases.instances() for name in one.leases}
+        assert {f"{NAME}/0", f"{NAME}/1"} == held
+        await first.leases.give_up({"channel"})
+        assert there.works
+
+
+async def test_instance_that_leaves_leaves_its_leases(postgres_url: str) -> None:
+    """Also where nobody gave them up."""
+    async with opened(postgres_url, poll_s=LONG_S) as second:
+        there = Worker()
+        seen = await second.changed(0)
+        async with opened(postgres_url, poll_s=LONG_S) as first:
+            await second.changed(seen)
+            here = Worker()
+            async with holding(first.leases, NAME, here):
+                await here.until(lambda: here.works)
+                with psycopg.connect(postgres_url, autocommit=True) as db:
+                    db.execute(
+                        "CREATE RULE nobody_gives_up AS ON UPDATE TO inbox_leases WHERE new.owner IS NULL DO INSTEAD NOTHING"
+                    )
+        with psycopg.connect(postgres_url, autocommit=True) as db:
+            db.execute("DROP RULE nobody_gives_up ON inbox_leases")
+        async with holding(second.leases, NAME, there):
+            await there.until(lambda: there.works)
+
+
+async def test_one_buried_alive_stops_its_work(postgres_url: str) -> None:
+    """Given up for dead, it lets go before it asks anew, under its new number."""
+    async with opened(postgres_url) as queues:
+        worker = Worker()
+        async with holding(queues.leases, NAME, worker):
+            await worker.until(lambda: worker.works)
+            with psycopg.connect(postgres_url, autocommit=True) as db:
+                db.execute("DELETE FROM inbox_instances")
+            await worker.until(lambda: len(worker.held) == 2)
+            assert not worker.held[0].valid()
+            assert worker.held[1].valid()
+
+
+async def test_killed_holder_is_followed_long_before_its_lease_ends(postgres_url: str) -> None:
+    """As soon as the server has noticed that its connection is gone."""
+    async with victim(postgres_url, "lead", lease_s=600) as owner, opened(postgres_url) as queues:
+        assert "held" == await owner.line()
+        worker = Worker()
+        async with holding(queues.leases, NAME, worker):
+            await worker.until(lambda: worker.elsewhere == 1)
+            await owner.kill()
+            await worker.until(lambda: worker.works)
+
+
+async def test_stopped_holder_is_followed_and_knows_when_it_wakes(postgres_url: str) -> None:
+    """Its lease runs out; once awake, it does not take its lease for valid for a moment (engines.md A.8, 2)."""
+    async with victim(postgres_url, "lead", lease_s=1) as owner, opened(postgres_url, lease_s=1) as queues:
+        assert "held" == await owner.line()
+        worker = Worker()
+        async with holding(queues.leases, NAME, worker):
+            await worker.until(lambda: worker.elsewhere == 1)
+            owner.signal(signal.SIGSTOP)
+            await worker.until(lambda: worker.works)
+            owner.signal(signal.SIGCONT)
+            assert "lost" == await owner.line()
+            assert worker.works
+
+
+async def test_caller_who_leaves_while_asking_holds_nothing(pair: tuple[PostgresInbox, PostgresInbox]) -> None:
+    """Whatever moment it is cancelled at, another instance can have the lease."""
+    first, second = pair
+    for turns in range(40):
+        task = asyncio.create_task(first.leases.hold(f"job:{turns}", Worker().work))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait({task})
+    there = Worker()
+    async with asyncio.TaskGroup() as tasks:
+        running = [tasks.create_task(second.leases.hold(f"job:{turns}", there.work)) for turns in range(40)]
+        await there.until(lambda: len(there.held) == 40)
+        for task in running:
+            task.cancel()
+
+
+async def test_leases_wait_for_a_database_that_is_away(postgres_url: str) -> None:
+    """Nobody is told that others have it; it is taken when the database is back."""
+    async with opened(postgres_url) as queues:
+        worker = Worker()
+        with psycopg.connect(postgres_url, autocommit=True) as db:
+            db.execute("ALTER TABLE inbox_leases RENAME TO elsewhere")
+            db.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
+                " AND pid <> pg_backend_pid()"
+            )
+            db.execute("ALTER TABLE elsewhere RENAME TO inbox_leases")
+        async with holding(queues.leases, NAME, worker):
+            await worker.until(lambda: worker.works)
+        assert 0 == worker.elsewhere
