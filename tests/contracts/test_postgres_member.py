@@ -12,7 +12,7 @@ from psycopg_pool import AsyncConnectionPool
 
 from gateway.errors import CannotJoin, StoreBusy
 from gateway.inbox.changes import Changes
-from gateway.inbox.postgres_joining import Entry
+from gateway.inbox.postgres_joining import Entry, leave
 from gateway.inbox.postgres_member import Member, how_to_connect
 from gateway.leases import About
 from gateway.waits import boottime_s
@@ -113,14 +113,14 @@ async def test_number_longest_unused_is_given_first(postgres_url: str) -> None:
     for _ in range(2):
         async with joined(postgres_url, entry=numbering(numbers)):
             pass
-        async with joined(postgres_url, entry=numbering(numbers)) as member:  # given up for dead, it gets another
-            seen = 0
-            with psycopg.connect(postgres_url, autocommit=True) as db:
-                db.execute("UPDATE inbox_instances SET lease_until = '-infinity'")
-            async with joined(postgres_url, entry=numbering(numbers)):
-                count = len(numbers)
-                while len(numbers) == count:
-                    seen = await member.looked.wait(seen)
+        async with (
+            joined(postgres_url, entry=numbering(numbers)) as member,
+            await psycopg.AsyncConnection.connect(postgres_url, autocommit=True) as other,
+        ):
+            count, seen = len(numbers), 0
+            await leave(other, me=member.id)  # given up for dead, it gets another
+            while len(numbers) == count:
+                seen = await member.looked.wait(seen)
 
     assert sorted(set(numbers)) == sorted(numbers), "none came twice"
     assert list(range(len(numbers))) == numbers
