@@ -5,13 +5,14 @@ VENV := .venv
 PY := $(VENV)/bin/python
 UV := $(VENV)/bin/uv
 SMALL := .small-model
+PEERS := .peers
 
 # Tests that kill, freeze and restart real servers share the machine with whatever else it does. One that fails is run again, by
 # itself and in sight of everybody; what fails twice fails.
 TEST := $(PY) -m pytest -q
 ALONE = { echo "FAILED ONCE (above); the same tests again, alone:"; $(TEST) --last-failed --last-failed-no-failures none; }
 
-.PHONY: help install run check test test-all bench bench-memory bench-scale small-model schema clean
+.PHONY: help install run check test test-all bench bench-memory bench-scale bench-peers small-model schema clean
 
 help:            ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
@@ -67,6 +68,14 @@ bench-memory: $(VENV)/.bench  ## what memory finds, keeps apart and forgets, and
 bench-scale: $(VENV)/.bench  ## how far several gateways on one PostgreSQL go; PART="bell soak" QUICK=1 JSON=file MINUTES=60 (of the soak)
 	$(PY) -m tests.bench.scale $(PART) $(if $(QUICK),--quick) $(if $(JSON),--json $(JSON))
 
+$(PEERS)/.ready: $(UV) tests/bench/peers/requirements.txt
+	$(UV) venv --quiet --clear --python $(PY) $(PEERS)
+	$(UV) pip install --quiet --no-deps --python $(PEERS)/bin/python -r tests/bench/peers/requirements.txt
+	touch $@
+
+bench-peers: $(VENV)/.bench $(PEERS)/.ready  ## other keepers of conversations beside ours; PART="postgres slack" QUICK=1 JSON=file
+	PEERS=$(PEERS)/bin/python $(PY) -m tests.bench.peers $(PART) $(if $(QUICK),--quick) $(if $(JSON),--json $(JSON))
+
 $(SMALL)/.ready:
 	$(PYTHON) -m venv $(SMALL)
 	CMAKE_ARGS="-DGGML_NATIVE=OFF" $(SMALL)/bin/python -m pip install --quiet --no-cache-dir "llama-cpp-python[server]==0.3.36"
@@ -80,4 +89,4 @@ schema: $(VENV)/.run   ## write config/schema.json and the table in config/READM
 	$(PY) -m gateway schema --write
 
 clean:                 ## remove the environment and caches
-	rm -rf $(VENV) $(SMALL) .mypy_cache .ruff_cache .hypothesis .coverage*
+	rm -rf $(VENV) $(SMALL) $(PEERS) .mypy_cache .ruff_cache .hypothesis .coverage*

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -42,18 +42,19 @@ def config_of(url: str, *, channels: int) -> str:
 
 def measure() -> list[Figure]:
     """Return the figures of one run."""
-    return asyncio.run(_measure())
+    return asyncio.run(measured())
 
 
-async def _measure() -> list[Figure]:
+async def measured(counts: Mapping[int, int] = TURNS, *, warm: int = WARM) -> list[Figure]:
+    """Return the figures of one run: so many turns for each number in flight."""
     figures: list[Figure] = []
     with running_postgres() as postgres, tempfile.TemporaryDirectory(prefix="clew-bench-") as folder:
         async with sink() as there:
 
             async def loads(subject: str, url: str, pid: int) -> None:
-                first = itertools.accumulate((WARM, *TURNS.values()), initial=0)
-                await load(subject, there, url, pid, first=next(first), in_flight=50, turns=WARM)
-                for n, turns in TURNS.items():
+                first = itertools.accumulate((warm, *counts.values()), initial=0)
+                await load(subject, there, url, pid, first=next(first), in_flight=50, turns=warm)
+                for n, turns in counts.items():
                     figures.append(await load(subject, there, url, pid, first=next(first), in_flight=n, turns=turns))
 
             for subject, name in BARE.items():
