@@ -116,7 +116,7 @@ def labelled(evidence: Evidence) -> Found:
     """Unknown sends are labelled: what stands twice is so marked, or was looked up; and nothing stands that nobody sent."""
     for turn, posts in _whole_posts(evidence).items():
         chunks = evidence.chunks_of.get(turn, [])
-        if len(posts) > 1 and not _doubtful(chunks):
+        if len(posts) > 1 and not _doubtful(chunks) and not _left_behind(evidence.turns[turn], posts, chunks):
             where = ", ".join(f"{post.id} in {post.place}" for post in posts)
             yield f"the answer to turn {turn} stands {len(posts)} times ({where}), and its chunks are {_states(chunks)}"
     known = {(chunk.place, chunk.message) for chunk in evidence.chunks}
@@ -170,7 +170,7 @@ def allowed(evidence: Evidence) -> Counter[str]:
     counts: Counter[str] = Counter({f"ended {row.state}{row.why and ' ' + row.why}": 0 for row in evidence.rows})
     counts.update(f"ended {row.state}{row.why and ' ' + row.why}" for row in evidence.rows)
     counts.update(f"chunks {chunk.state}" for chunk in evidence.chunks)
-    counts["answers in doubt that stand twice"] = sum(len(posts) > 1 for posts in _whole_posts(evidence).values())
+    counts["answers that stand twice"] = sum(len(posts) > 1 for posts in _whole_posts(evidence).values())
     finished = {(chunk.place, chunk.message) for chunk in evidence.chunks}
     counts["half answers left behind"] = sum(
         bool(tokens(post.text)) and WHOLE not in post.text and (post.place, post.id) not in finished
@@ -201,6 +201,12 @@ def _labelled(chunks: list[Chunk]) -> bool:
 def _doubtful(chunks: list[Chunk]) -> bool:
     """Whether a piece may stand twice: labelled so, or sent again where nothing was found."""
     return any(chunk.state == LABELLED or (chunk.finds and chunk.attempts > 1) for chunk in chunks)
+
+
+def _left_behind(rows: list[Row], posts: list[Post], chunks: list[Chunk]) -> bool:
+    """Whether all copies but the reply itself were shown before it, by a process that lost the turn before it could say so."""
+    replies = [post for post in posts if (post.place, post.id) in {(chunk.place, chunk.message) for chunk in chunks}]
+    return rows[0].attempts > 1 and bool(replies) and all(post.at <= replies[0].at for post in posts)
 
 
 def _states(chunks: list[Chunk]) -> list[str]:

@@ -284,7 +284,9 @@ class SlackWay:
         mode = "socket" if self.app.socket_mode else "http"
         secrets = f"bot_token: {self.bot.token}, app_token: {self.app.app_token}, signing_secrets: [{self.app.signing_secret}]"
         times = "connect_s: 3, timeout_s: 5, ping_s: 2, reconnect_s: 1, steady_s: 1"
-        return f"kind: slack, mode: {mode}, {secrets}, api_url: '${{SLACK}}', {times}, {_SHOWING}"
+        # Growing answers in one of the two: a workspace takes fifty edits a minute from an app.
+        stream = f"stream: {str(self.app.socket_mode).lower()}"
+        return f"kind: slack, mode: {mode}, {secrets}, api_url: '${{SLACK}}', {times}, {stream}, {_SHOWING}"
 
     def reach(self, url: str) -> None:
         self.app.events_url = f"{url}/channels/{self.name}"

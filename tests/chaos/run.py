@@ -30,7 +30,7 @@ from tests.chaos.talk import answer, lines, places
 from tests.emulators.slack.server import slack
 from tests.emulators.telegram.emulator import telegram
 from tests.scenarios.world import Hook, Prompt, model_server, write_config
-from tests.services import Postgres, Valkey
+from tests.services import Postgres, Valkey, as_admin
 
 LEASE_S = 3.0
 POLL_S = 0.5
@@ -116,6 +116,9 @@ async def world(options: Options, *, postgres: Postgres, valkey: Valkey, folder:
     calls: list[Call] = []
     async with AsyncExitStack() as stack:
         storage = stack.enter_context(postgres.database())
+        with psycopg.connect(as_admin(storage), autocommit=True) as admin:
+            # Numbers drawn from the sequences of a database that was copied are kept over a crash from the next checkpoint on.
+            admin.execute("CHECKPOINT")
         valkey.emptied()
         platform = await stack.enter_async_context(slack())
         platform.pusher.in_order = False

@@ -142,7 +142,7 @@ def test_what_nobody_can_tell_is_allowed_where_it_is_labelled() -> None:
 
     assert [] == check(replace(WELL, chunks=UNSURE, posts=POSTS[1:]))
     assert [] == check(replace(WELL, chunks=UNSURE, posts=twice))
-    assert 1 == allowed(replace(WELL, chunks=UNSURE, posts=twice))["answers in doubt that stand twice"]
+    assert 1 == allowed(replace(WELL, chunks=UNSURE, posts=twice))["answers that stand twice"]
 
 
 def test_what_was_looked_up_and_sent_again_may_stand_twice() -> None:
@@ -152,6 +152,17 @@ def test_what_was_looked_up_and_sent_again_may_stand_twice() -> None:
     assert [] == check(replace(WELL, posts=twice, chunks=changed(0, attempts=2, finds=True)(CHUNKS)))
     assert check(replace(WELL, posts=twice, chunks=changed(0, attempts=2)(CHUNKS)))
     assert check(replace(WELL, posts=twice, chunks=changed(0, finds=True)(CHUNKS)))
+
+
+def test_what_was_shown_before_the_reply_may_be_left_behind() -> None:
+    """By a process that died before it could store which message that was; not by one that shows it behind the reply."""
+    before = (*POSTS, Post(place=HOME, id="9", text=answer("A.1"), at=(9,)))
+    behind = (*POSTS, Post(place=HOME, id="12", text=answer("A.1"), at=(12,)))
+    again = changed(0, attempts=2)(ROWS)
+
+    assert [] == check(replace(WELL, posts=before, rows=again))
+    assert check(replace(WELL, posts=behind, rows=again))
+    assert check(replace(WELL, posts=before))
 
 
 def test_a_question_asked_again_before_its_answer_was_stored_is_none_too_many() -> None:
