@@ -158,7 +158,7 @@ def main(path: str) -> None:
         return
     os.environ.clear()
     os.environ.update(order["env"])
-    if "COVERAGE_PROCESS_CONFIG" in os.environ:
+    if {"COVERAGE_PROCESS_CONFIG", "COVERAGE_PROCESS_START"} & os.environ.keys():
         importlib.import_module("coverage").process_startup()
     sys.argv = order["arguments"]
     runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)

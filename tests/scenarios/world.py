@@ -29,6 +29,8 @@ from tests.loopback import on_loopback
 from tests.services import as_admin
 
 ROOT = Path(__file__).parents[2]
+MEASURE = "CLEW_MEASURE"
+"""Set: the gateways' coverage is measured (`make test`), though not the test's own."""
 SECRET = "whsec_" + base64.b64encode(b"0123456789abcdef0123456789abcdef").decode()
 
 Prompt = list[dict[str, str]]
@@ -277,6 +279,8 @@ def environ(**more: str) -> dict[str, str]:
     kept = {
         name: os.environ[name] for name in ("PATH", "HOME", "LANG", "COVERAGE_PROCESS_CONFIG") if name in os.environ
     }
+    if MEASURE in os.environ:
+        kept["COVERAGE_PROCESS_START"] = str(ROOT / "pyproject.toml")
     return kept | {"PYTHONWARNINGS": "error", "HOOK": SECRET} | more
 
 
