@@ -57,7 +57,6 @@ from gateway.following import Placing, follow_change
 from gateway.gathering import gathering
 from gateway.health import Health
 from gateway.hot.opening import open_hot
-from gateway.hot.process import ProcessStreams
 from gateway.http import HttpChannel, HttpServer
 from gateway.human_drafts import Drafts
 from gateway.human_lane import places_answered
@@ -376,7 +375,6 @@ async def run(
             noted=lambda channel, outcome: metrics.channel_started(channel=channel, outcome=outcome),
             placed=lambda changed: rooms.applied(changed),
         )
-        streams = ProcessStreams(first_id=now_ms() * 1000)  # no stream has a thousand events a millisecond
         people, talk = People(store), Talk()
         owner = f"{ids.next():x}"
         meaning = make_meaning(
@@ -402,7 +400,7 @@ async def run(
         def forgotten(event_ids: Sequence[int]) -> None:
             people.forget()
             memory.names.forget()
-            streams.forget(event_ids)
+            hot.streams.forget(event_ids)
             if meaning is not None:
                 meaning.forget()
 
@@ -448,7 +446,7 @@ async def run(
         intake = Intake(
             inbox=queues,
             outbox=queues,
-            streams=streams,
+            streams=hot.streams,
             admitting=Admitting(
                 limits=hot.limits, answered=store.answered, desk=humans.at_desk, taken_over=humans.covers
             ),
@@ -481,7 +479,7 @@ async def run(
         asking = Asking(
             live=live,
             memory=memory,
-            streams=streams,
+            streams=hot.streams,
             metrics=metrics,
             quotas=usage.quotas,
             spending=usage.spending,
@@ -523,7 +521,7 @@ async def run(
                 show_s=queue.show_s,
                 counted=lambda channel, outcome: metrics.show_ended(channel=channel, outcome=outcome),
             ),
-            streams=streams,
+            streams=hot.streams,
             metrics=metrics,
             quotas=usage.quotas,
             spending=usage.spending,

@@ -143,6 +143,13 @@ class Responder:
             await self._end(turn, turn.events, Outcome(state="dead", code="gave_up", message=text))
             return
         self._streams.begin(ids)
+        try:
+            await self._carry_out(turn, routes)
+        finally:
+            self._streams.left(ids)
+
+    async def _carry_out(self, turn: Running, routes: list[Route]) -> None:
+        ids = [event.id for event in turn.events]
         address = await self._addressed(turn, routes[0], self._current(routes[0].address))
         await self._presence.answering(routes[0], address, self._room(routes[0]))
         queue, moved = target_of(address).queue, address.room != routes[0].address.room

@@ -116,3 +116,4 @@ class Hot:
     bus: Bus
     limits: RateLimits
     shelf: Shelf
+    streams: Streams

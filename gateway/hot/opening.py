@@ -1,4 +1,4 @@
-"""Opens hot state as the settings have it: alone in the process, or shared over PostgreSQL, with Redis in front where there is one."""
+"""Opens hot state as the settings have it: the process's own, or shared over PostgreSQL, with Redis in front if there is one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from config.settings import Settings
 from gateway.hot.base import Bus, Hot, RateLimits, Shelf
 from gateway.hot.falling_back import FallingBackLimits, FallingBackShelf
 from gateway.hot.hearing import ProcessBus
-from gateway.hot.process import ProcessRateLimits, ProcessShelf
+from gateway.hot.process import ProcessRateLimits, ProcessShelf, ProcessStreams
+from gateway.hot.streams import SharedStreams
+from memory.ids import now_ms
 
 
 @asynccontextmanager
@@ -41,4 +43,7 @@ async def open_hot(settings: Settings) -> AsyncIterator[Hot]:
                 bus = await stack.enter_async_context(calling.opened())
                 limits.insert(0, RedisLimits(redis, timeout_s=cache_s))
                 shelves.insert(0, RedisShelf(redis, timeout_s=cache_s))
-        yield Hot(bus=bus, limits=FallingBackLimits(*limits), shelf=FallingBackShelf(*shelves))
+        # Greater than all numbers of the process before: no stream has a thousand events a millisecond.
+        shared = SharedStreams(ProcessStreams(first_id=now_ms() * 1000), bus, within_s=settings.database.shared_s)
+        streams = await stack.enter_async_context(shared.opened())
+        yield Hot(bus=bus, limits=FallingBackLimits(*limits), shelf=FallingBackShelf(*shelves), streams=streams)

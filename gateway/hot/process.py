@@ -85,6 +85,16 @@ class ProcessStreams:
     def knows(self, event_id: int) -> bool:
         return event_id in self._streams
 
+    def text(self, event_id: int) -> str:
+        """Return all text of the stream so far."""
+        stream = self._streams.get(event_id)
+        return "" if stream is None else stream.text
+
+    def end(self, event_id: int) -> StreamEvent | None:
+        """Return the event that ended the stream; None: it has not ended, or is not at hand."""
+        stream = self._streams.get(event_id)
+        return stream.events[-1] if stream is not None and stream.closed else None
+
     def begin(self, event_ids: Sequence[int]) -> None:
         for event_id in event_ids:
             stream = self._stream(event_id)

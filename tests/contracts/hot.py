@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -15,14 +16,16 @@ from gateway.hot.hearing import ProcessBus
 from gateway.hot.opening import open_hot
 from gateway.hot.postgres import HotPool, PostgresLimits, PostgresShelf
 from gateway.hot.postgres_bus import PostgresBus
-from gateway.hot.process import ProcessRateLimits, ProcessShelf
+from gateway.hot.process import ProcessRateLimits, ProcessShelf, ProcessStreams
 from gateway.hot.redis import RedisLimits, RedisShelf, open_redis
 from gateway.hot.redis_bus import RedisBus
+from gateway.hot.streams import SharedStreams
 
 PATIENT_S = 20.0
 """What a server on a busy machine gets; no test waits for it."""
 
 Clock = Callable[[], float] | None
+_first_ids = itertools.count(1_000_000, 1_000_000)  # of one process after the other
 PLACES = ("process", "postgres", "redis", "falling back")
 
 
@@ -57,7 +60,9 @@ class Where:
                     bus = redis[0]
                     limits = FallingBackLimits(redis[1], postgres[1], ProcessRateLimits())
                     shelf = FallingBackShelf(redis[2], postgres[2], ProcessShelf())
-            yield Hot(bus=bus, limits=limits, shelf=shelf)
+            shared = SharedStreams(ProcessStreams(first_id=next(_first_ids)), bus, within_s=PATIENT_S)
+            streams = await stack.enter_async_context(shared.opened())
+            yield Hot(bus=bus, limits=limits, shelf=shelf, streams=streams)
 
     async def _postgres(self, stack: AsyncExitStack, clock: Clock) -> tuple[Bus, RateLimits, Shelf]:
         pool = await stack.enter_async_context(HotPool(self.postgres, timeout_s=PATIENT_S).opened())

@@ -8,7 +8,7 @@ from itertools import cycle
 
 import pytest
 
-from gateway.hot.base import MOST_BODY, Hot, RateLimits
+from gateway.hot.base import MOST_BODY, RateLimits
 from tests.contracts.hot import Where, instances, where
 
 __all__ = ["where"]
@@ -233,8 +233,3 @@ class TestShelf:
                 await hot.shelf.put("a", bytes(MOST_BODY + 1), life_s=600)
 
             assert bytes(MOST_BODY) == await hot.shelf.get("a")
-
-
-def test_hot_is_three_parts() -> None:
-    """What is opened together is named once."""
-    assert {"bus", "limits", "shelf"} == set(Hot.__dataclass_fields__)
