@@ -11,11 +11,12 @@ import importlib
 import json
 import os
 import platform
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -62,7 +63,11 @@ def main(package: str, parts: Sequence[str], arguments: Sequence[str]) -> int:
     given = parser.parse_args(arguments)
     if given.alone:
         (name,) = given.part
-        given.json.write_text(json.dumps(asyncio.run(_printed(package, name, quick=given.quick))), "utf-8")
+        try:
+            told = asyncio.run(_ended_well(_printed(package, name, quick=given.quick)))
+        except asyncio.CancelledError:
+            return 1
+        given.json.write_text(json.dumps(told), "utf-8")
         return 0
     print(_here(), flush=True)
     whole: dict[str, object] = {"run": _here(), "quick": given.quick, "parts": {}}
@@ -71,8 +76,7 @@ def main(package: str, parts: Sequence[str], arguments: Sequence[str]) -> int:
         for name in given.part or parts:
             file = Path(folder) / f"{name}.json"
             options = ["--alone", "--json", str(file), *(["--quick"] if given.quick else [])]
-            ended = subprocess.run([sys.executable, "-m", package, name, *options], check=False)
-            failed += ended.returncode != 0
+            failed += _run([sys.executable, "-m", package, name, *options]) != 0
             whole["parts"] |= {name: json.loads(file.read_text("utf-8")) if file.exists() else None}  # type: ignore[operator]
     text = json.dumps(whole, ensure_ascii=False)
     if given.json:
@@ -80,6 +84,29 @@ def main(package: str, parts: Sequence[str], arguments: Sequence[str]) -> int:
     else:
         print(text)
     return 1 if failed else 0
+
+
+def _run(command: Sequence[str]) -> int:
+    """Run a part to its end. Broken off, it still ends what it has started: it hears of an interrupt itself."""
+    with subprocess.Popen(command) as process:
+
+        def stop(*_: object) -> None:
+            process.terminate()
+            raise SystemExit(128 + signal.SIGTERM)
+
+        previous = signal.signal(signal.SIGTERM, stop)
+        try:
+            return process.wait()
+        finally:
+            process.wait()
+            signal.signal(signal.SIGTERM, previous)
+
+
+async def _ended_well(measuring: Coroutine[None, None, dict[str, object]]) -> dict[str, object]:
+    """Measure; told to end, leave through every block that ends a server or a gateway."""
+    task = asyncio.ensure_future(measuring)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    return await task
 
 
 async def _printed(package: str, name: str, *, quick: bool) -> dict[str, object]:
