@@ -70,9 +70,12 @@ def parser() -> argparse.ArgumentParser:
     admin.add_argument(
         "--reset", action="store_true", help="with first-owner: another password for one who has lost it"
     )
-    db = verb("db", "the database: status, migrate, backup FILE", as_json=True)
-    db.add_argument("act", choices=("status", "migrate", "backup"))
+    db = verb("db", "the database: status, migrate, backup FILE, copy --from FILE --to DATABASE", as_json=True)
+    db.add_argument("act", choices=("status", "migrate", "backup", "copy"))
     db.add_argument("file", nargs="?", type=Path)
+    whole = "default: the settings' storage"
+    db.add_argument("--from", dest="source", metavar="sqlite:///PATH", help=f"of copy: the file to copy ({whole})")
+    db.add_argument("--to", dest="target", metavar="postgresql://…", help=f"of copy: an empty database ({whole})")
     return top
 
 
@@ -187,6 +190,14 @@ def _admin(args: argparse.Namespace) -> int:
     return asyncio.run(run())
 
 
+def _db(args: argparse.Namespace) -> int:
+    if args.act != "copy":
+        return _service("db")(args)
+    from gateway.admin.copy_cli import db_copy  # it works while nothing else does, so outside of any loop
+
+    return db_copy(_load(args), args)
+
+
 VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "serve": _serve,
     "check": _check,
@@ -198,7 +209,7 @@ VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "chat": _service("chat"),
     "people": _people,
     "admin": _admin,
-    "db": _service("db"),
+    "db": _db,
 }
 
 if __name__ == "__main__":

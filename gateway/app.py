@@ -9,7 +9,13 @@ import asyncio
 import logging
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    AsyncExitStack,
+    aclosing,
+    asynccontextmanager,
+)
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -38,6 +44,7 @@ from gateway.admin.door import door, local_actor
 from gateway.admin.entrance import Entrance
 from gateway.admin.loading import hear, layers_over
 from gateway.admin.people import Eraser, Receipt
+from gateway.admin.schema import ADMINS
 from gateway.admin.service import Admin, Explaining
 from gateway.admin.sqlite import SqliteDatabase
 from gateway.admin.tail import Tail
@@ -65,6 +72,7 @@ from gateway.inbox.base import Inbox, Outbox
 from gateway.inbox.dead import DeadLetters
 from gateway.inbox.erasable import Erasable
 from gateway.inbox.looking import Looking
+from gateway.inbox.schema import QUEUES
 from gateway.inbox.sqlite import SqliteInbox
 from gateway.intake import Intake
 from gateway.lanes import Lanes
@@ -98,8 +106,10 @@ from memory.embedders.choice import choose_embedder
 from memory.embedding import Vectors
 from memory.errors import StoreUnavailable
 from memory.ids import Ids, now_ms
+from memory.schema import read_migrations
 from memory.service import Memory
 from memory.stores.lock import StoreLock
+from memory.stores.migrate import MEMORY
 from memory.stores.sqlite import SqliteStore
 from memory.tokens import Tokenizers
 
@@ -273,6 +283,16 @@ async def erase_alone(configuration: Configuration, who: int | Identity) -> Rece
             within_s=settings.queue.send_s,
         )
         return await eraser.erase(who)
+
+
+def alone(path: Path) -> AbstractContextManager[object]:
+    """Hold the SQLite file as a gateway does. Entering raises `StoreUnavailable` where one runs on it."""
+    return StoreLock(path)
+
+
+def schemas() -> dict[str, int]:
+    """Return this release's versions of the three schemas in a database, by the tables that count them."""
+    return {one.table: len(read_migrations(one.folder / "postgres")) for one in (MEMORY, QUEUES, ADMINS)}
 
 
 async def backup(settings: Settings, target: Path) -> AsyncGenerator[int, None]:

@@ -29,6 +29,7 @@ NOTHING_PERSONAL = {
     "inbox_instances": "running gateways",
     "inbox_leases": "which gateway does what only one may do",
     "inbox_numbers": "the numbers gateways had for their ids",
+    "inbox_origin": "which server's database this is",
     "hot_counts": "digests and counts of two minutes",
     "hot_shelf": "sealed values of minutes, under digests",
     "queue_run": "a counter",

@@ -38,6 +38,7 @@ from gateway.inbox.batch import RETRY_AFTER_S, GroupCommit
 from gateway.inbox.changes import Changes
 from gateway.inbox.erasable import Emptied, Mend, Page
 from gateway.inbox.postgres_accept import Arrival, accept
+from gateway.inbox.postgres_arriving import arrive
 from gateway.inbox.postgres_dead import PostgresLetters
 from gateway.inbox.postgres_events import Connection, Finish, Release, Show, Start
 from gateway.inbox.postgres_joining import Entry
@@ -407,6 +408,7 @@ class PostgresInbox:
     async def _migrate(self) -> None:
         async with await AsyncConnection.connect(self._dsn, **how_to_connect(self._timeout_s)) as db:
             await bring_up_to_date(db, QUEUES, lock=MIGRATING, now_ms=now_ms())
+            await arrive(db)
 
 
 def _waits(event: NewEvent) -> bool:

@@ -49,3 +49,8 @@ CREATE UNLOGGED TABLE hot_shelf (
 );
 
 CREATE INDEX hot_shelf_until ON hot_shelf (until);
+
+-- Which server's database this is, and on which branch of its history: another one after a restore (postgres_arriving.py).
+CREATE TABLE inbox_origin (
+  origin TEXT NOT NULL
+);
