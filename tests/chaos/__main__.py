@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.chaos.people import WAYS
+from tests.chaos.people import MIX, WAYS
 from tests.chaos.plan import drawn, read, written
 from tests.chaos.run import LEASE_S, Options, Report, run
 from tests.services import running_postgres, running_valkey
@@ -43,7 +43,7 @@ def told(report: Report, options: Options, folder: Path) -> str:
         return "\n".join([*said, "every promise was kept"])
     said += ["", f"{len(report.violations)} BROKEN PROMISES:"]
     said += [f"  {violation}" for violation in report.violations[:SHOWN]]
-    ways = "" if tuple(options.ways) == WAYS else f" --ways {','.join(options.ways)}"
+    ways = "" if tuple(options.ways) == MIX else f" --ways {','.join(options.ways)}"
     again = f"--seconds {options.seconds:g} --instances {options.instances} --scopes {options.scopes}{ways}"
     return "\n".join([*said, f"again: python -m tests.chaos --seed {options.seed} {again}"])
 
@@ -55,7 +55,7 @@ def _options(arguments: list[str]) -> tuple[Options, Path]:
     parser.add_argument("--seconds", type=float, default=40.0, help="how long people talk")
     parser.add_argument("--instances", type=int, default=3)
     parser.add_argument("--scopes", type=int, default=150)
-    parser.add_argument("--ways", default=",".join(WAYS), help="by which people talk")
+    parser.add_argument("--ways", default=",".join(MIX), help="by which people talk")
     given = parser.parse_args(arguments)
     seed = secrets.randbelow(1_000_000) if given.seed is None else given.seed
     if given.plan is None:

@@ -72,7 +72,9 @@ def in_order(evidence: Evidence) -> Found:
     for post in sorted(evidence.posts, key=lambda post: (post.place, post.at)):
         row = evidence.newest(tokens(post.text))
         # What is collected by its sender stands nowhere; a copy whose send nobody saw the end of, anywhere behind the first.
-        if not post.at or row is None or WHOLE not in post.text or _doubtful(evidence.chunks_of.get(row.turn, [])):
+        if not post.at or row is None or WHOLE not in post.text:
+            continue
+        if row.turn in evidence.unseen or _doubtful(evidence.chunks_of.get(row.turn, [])):
             continue
         before = last.get(post.place)
         if before is not None and row.seq < before.seq:
@@ -116,7 +118,8 @@ def labelled(evidence: Evidence) -> Found:
     """Unknown sends are labelled: what stands twice is so marked, or was looked up; and nothing stands that nobody sent."""
     for turn, posts in _whole_posts(evidence).items():
         chunks = evidence.chunks_of.get(turn, [])
-        if len(posts) > 1 and not _doubtful(chunks) and not _left_behind(evidence.turns[turn], posts, chunks):
+        doubt = turn in evidence.unseen or _doubtful(chunks) or _left_behind(evidence.turns[turn], posts, chunks)
+        if len(posts) > 1 and not doubt:
             where = ", ".join(f"{post.id} in {post.place}" for post in posts)
             yield f"the answer to turn {turn} stands {len(posts)} times ({where}), and its chunks are {_states(chunks)}"
     known = {(chunk.place, chunk.message) for chunk in evidence.chunks}
@@ -176,6 +179,7 @@ def allowed(evidence: Evidence) -> Counter[str]:
         bool(tokens(post.text)) and WHOLE not in post.text and (post.place, post.id) not in finished
         for post in evidence.posts
     )
+    counts["shown without a receipt"] = len(evidence.unseen)
     counts["turns begun more than once"] = sum(rows[0].attempts > 1 for rows in evidence.turns.values())
     counts["questions asked again"] = len(list(evidence.calls)) - len(
         {row.turn for call in evidence.calls if (row := evidence.newest(call.tokens))}

@@ -102,7 +102,8 @@ class Call:
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """All of a run. `stored` says when the answer of a turn was stored."""
+    """All of a run. `stored` says when the answer of a turn was stored; `unseen` are turns for which a gateway logged that a
+    message which shows the growing answer may stand somewhere, as no receipt came."""
 
     said: Mapping[str, Said]
     rows: Iterable[Row] = ()
@@ -110,6 +111,7 @@ class Evidence:
     posts: Iterable[Post] = ()
     calls: Iterable[Call] = ()
     stored: Mapping[int, int] = field(default_factory=dict)
+    unseen: frozenset[int] = frozenset()
 
     @cached_property
     def rows_of(self) -> dict[str, list[Row]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -13,6 +13,8 @@ from gateway.routing import decode
 from tests.chaos.evidence import FINAL, Call, Chunk, Evidence, Row, tokens
 from tests.chaos.people import Way, spot
 from tests.services import as_admin
+
+UNSEEN = "showing ends"
 
 _OPEN = f"""
 SELECT (SELECT count(*) FROM inbox_events WHERE state NOT IN ({", ".join(f"'{state}'" for state in sorted(FINAL))})),
@@ -39,8 +41,8 @@ async def still_open(url: str) -> Open:
     return Open(events=events, chunks=chunks, due_ms=due_ms, tries=int(begun) + int(sent))
 
 
-async def evidence(url: str, ways: Mapping[str, Way], calls: Sequence[Call]) -> Evidence:
-    """Return all that the run left behind."""
+async def evidence(url: str, ways: Mapping[str, Way], calls: Sequence[Call], logs: Iterable[str]) -> Evidence:
+    """Return all that the run left behind. `logs` are the gateways' lines."""
     async with await psycopg.AsyncConnection.connect(as_admin(url), connect_timeout=5) as db:
         events = await (
             await db.execute("SELECT id, seq, turn_id, lane, state, outcome, attempts, body FROM inbox_events")
@@ -61,7 +63,16 @@ async def evidence(url: str, ways: Mapping[str, Way], calls: Sequence[Call]) -> 
         posts=[post for way in ways.values() for post in await way.posts()],
         calls=list(calls),
         stored={turn: int(stored_ms) for turn, stored_ms in stored},
+        unseen=frozenset(turn for line in logs if (turn := _unseen(line)) is not None),
     )
+
+
+def _unseen(line: str) -> int | None:
+    """Return the turn of which the line says that what was to show it may stand somewhere; None: it says something else."""
+    if UNSEEN not in line:
+        return None
+    told = msgspec.json.decode(line)
+    return int(told["turn"]) if told.get("event") == UNSEEN and told.get("call") == "send" else None
 
 
 def _row(

@@ -32,6 +32,8 @@ from tests.emulators.telegram.rooms import open_topic
 from tests.scenarios.world import SECRET, Hook
 
 WAYS = ("webhook", "telegram-webhook", "telegram-polling", "slack-http", "slack-socket")
+MIX = (*WAYS[:-1], *WAYS)
+"""Half as many in the workspace with growing answers: it takes fifty edits a minute from an app."""
 PUBLIC = "https://clew.example"
 PATIENCE_S = 6.0  # of a program that sends a webhook
 WAIT_S = 1.0
@@ -284,7 +286,6 @@ class SlackWay:
         mode = "socket" if self.app.socket_mode else "http"
         secrets = f"bot_token: {self.bot.token}, app_token: {self.app.app_token}, signing_secrets: [{self.app.signing_secret}]"
         times = "connect_s: 3, timeout_s: 5, ping_s: 2, reconnect_s: 1, steady_s: 1"
-        # Growing answers in one of the two: a workspace takes fifty edits a minute from an app.
         stream = f"stream: {str(self.app.socket_mode).lower()}"
         return f"kind: slack, mode: {mode}, {secrets}, api_url: '${{SLACK}}', {times}, {stream}, {_SHOWING}"
 

@@ -237,7 +237,8 @@ async def _settled(there: World, speaking: asyncio.Task[None]) -> None:
 
 
 async def _judged(there: World) -> Report:
-    found = await evidence(there.storage, there.ways, there.calls)
+    logs = (line for instance in there.cluster.instances for line in instance.log)
+    found = await evidence(there.storage, there.ways, there.calls, logs)
     violations = check(found)
     for name, way in there.ways.items():
         broken = way.broken()

@@ -64,10 +64,12 @@ class Line:
 
 
 def places(scopes: int, ways: Sequence[str]) -> list[Place]:
-    """Return the scopes, spread over the ways: of each three people two talk in private, and all three in a group."""
-    found = []
+    """Return the scopes, spread over the ways (one named twice gets twice as many): of each three people two talk in private,
+    and all three in a group."""
+    found, counts = list[Place](), dict[str, int]()
     for number in range(scopes):
-        way, index = ways[number % len(ways)], number // len(ways)
+        way = ways[number % len(ways)]
+        index = counts[way] = counts.get(way, -1) + 1
         trio, place = divmod(index, IN_GROUP)
         people = tuple(trio * IN_GROUP + one for one in range(IN_GROUP))
         group = place == IN_GROUP - 1

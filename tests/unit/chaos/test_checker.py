@@ -165,6 +165,14 @@ def test_what_was_shown_before_the_reply_may_be_left_behind() -> None:
     assert check(replace(WELL, posts=before))
 
 
+def test_a_growing_answer_without_a_receipt_may_stand_beside_the_reply() -> None:
+    """Where the gateway said so in its log: it may even come behind it."""
+    twice = (*POSTS, Post(place=HOME, id="12", text=answer("A.1"), at=(12,)))
+
+    assert [] == check(replace(WELL, posts=twice, unseen=frozenset({1})))
+    assert check(replace(WELL, posts=twice, unseen=frozenset({2})))
+
+
 def test_a_question_asked_again_before_its_answer_was_stored_is_none_too_many() -> None:
     """Who asked first has died; counted, as is a half answer that was left behind."""
     again = replace(

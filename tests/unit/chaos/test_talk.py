@@ -56,6 +56,14 @@ def test_people_talk_in_private_and_in_groups() -> None:
     assert any(not line.asks for line in spoken)
 
 
+def test_nobody_has_two_private_talks() -> None:
+    """Also where a way is named twice, to have more scopes."""
+    alone = [(place.way, place.people) for place in places(200, (*WAYS, "webhook")) if not place.group]
+
+    assert len(alone) == len(set(alone))
+    assert 100 == sum(place.way == "webhook" for place in places(200, (*WAYS, "webhook")))
+
+
 async def test_an_answer_names_what_it_answers_and_is_whole_at_its_end() -> None:
     """The same each time."""
     asked = "[Ann]: «S1.2» hi\n[Ann]: «S1.3» 在吗"
