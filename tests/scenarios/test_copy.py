@@ -1,0 +1,98 @@
+"""From one machine's file to many machines' database, by the command line, with what people were just saying."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from tests.scenarios.conftest import HOOK
+from tests.scenarios.stage import users
+from tests.scenarios.world import Hook, Prompt, command, gateway, in_folder, model_server, rows, write_config
+
+SAID = ("订单尾号 8821，还没发货 😀", "what did I say?", "naïve\t“quotes” and \\backslashes\\")
+
+
+async def test_a_gateway_goes_on_with_a_copied_conversation(
+    bare_postgres_url: str, tmp_path: Path, session: aiohttp.ClientSession
+) -> None:
+    """A killed gateway's file is copied: its talk goes on over PostgreSQL, what ran and what waited is answered once, every
+    prompt comes out byte for byte the same, and a person is who they were."""
+    held, asked = asyncio.Event(), asyncio.Event()
+
+    async def answer(prompt: Prompt) -> str | AsyncIterator[str]:
+        if "hold" in prompt[-1]["content"] and not held.is_set():
+            asked.set()
+            await held.wait()
+        return f"re: {prompt[-1]['content']}"
+
+    async with model_server(answer) as model:
+        body = f"""
+agents: {{default: {{kind: openai, base_url: "{model.url}", model: stub}}}}
+defaults: {{busy: queue}}
+channels: {HOOK}"""
+        config = write_config(tmp_path, body)
+        async with gateway(config) as first:
+            hook = Hook(session, first)
+            turns = [await hook.say(text, name="李雷") for text in SAID]
+            running = await hook.say("hold this", mode="async", message_id="m-held")
+            waiting = await hook.say("and this", mode="async")
+            await asyncio.wait_for(asked.wait(), 30)
+            refused = await command("db", "copy", "--to", bare_postgres_url, "--config", config)
+            first.tell(signal.SIGKILL)
+            await first.dead()
+        held.set()
+        code, out, err = await command("db", "copy", "--to", bare_postgres_url, "--config", config, "--json")
+        again = await command("db", "copy", "--from", in_folder(tmp_path), "--to", bare_postgres_url)
+        told = json.loads(out)
+        (tmp_path / "many").mkdir()
+        many = write_config(tmp_path / "many", body, storage=bare_postgres_url)
+        before = len(model.prompts)
+        async with gateway(many) as second:
+            hook = Hook(session, second)
+            ended = [await hook.settled(turn) for turn in (running, waiting)]
+            repeated = await hook.say("hold this", message_id="m-held")
+            went_on = await hook.say("and now?", name="李雷")
+            replays = [await command("replay", turn["turn"], "--config", many) for turn in turns]
+            people = json.loads((await command("people", "list", "--json", "--config", many))[1])
+        calls = model.prompts[before:]
+
+    assert 1 == refused[0]
+    assert "is using" in refused[2]
+    assert (0, False) == (code, told["resumed"]), err
+    assert "100%" in err
+    assert len(SAID) <= told["rows"]["ledgers"]
+    assert 7 <= told["rows"]["messages"]
+    assert 1 == again[0]
+    assert "the database is not empty" in again[2]
+    assert ["re: hold this", "re: and this"] == [turn["reply"]["text"] for turn in ended]
+    assert running["turn"] == repeated["turn"]
+    assert "re: and now?" == went_on["reply"]["text"]
+    assert [*SAID, "hold this", "and this", "and now?"] == users(calls[-1])
+    assert 3 == len(calls)
+    assert [(0, "identical: the prompt comes out byte for byte as it was\n", "")] * len(SAID) == replays
+    assert 1 == len(people)
+    assert [(len(SAID) + 3,)] == rows(bare_postgres_url, "SELECT count(*) FROM messages WHERE role = 'user'")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("--to", "postgresql://127.0.0.1:1/x"), 1, "there is no file at"),
+        (("--from", "postgresql://u:geheim@127.0.0.1:1/x"), 2, "--from 'postgresql://u:***@127.0.0.1:1/x' is not a SQLite file"),
+        (("--to", "sqlite:///other.db"), 2, "--to 'sqlite:///other.db' is not a PostgreSQL database"),
+    ],
+)  # fmt: skip
+async def test_what_cannot_be_copied(arguments: tuple[str, ...], code: int, said: str, tmp_path: Path) -> None:
+    """Usage ends with 2, what is otherwise than it has to be with 1; no password is repeated."""
+    config = write_config(tmp_path, "agents: {default: {kind: demo}}\nchannels: {page: {kind: console}}")
+    ended, out, err = await command("db", "copy", *arguments, "--config", config)
+
+    assert (code, "") == (ended, out)
+    assert said in err
+    assert "geheim" not in err
