@@ -63,6 +63,7 @@ from gateway.errors import BadRequest, StoreBusy
 from gateway.following import Placing, follow_change
 from gateway.gathering import gathering
 from gateway.health import Health
+from gateway.hot.base import Shelf
 from gateway.hot.opening import open_hot
 from gateway.http import HttpChannel, HttpServer
 from gateway.human_drafts import Drafts
@@ -389,6 +390,7 @@ async def run(
                 remembers=remembering,
                 unasked=staff.mailbox,
                 guesses=hot.limits,
+                shelf=hot.shelf,
                 metrics=metrics,
             ),
             times=Times(start_s=queue.start_s, send_s=queue.send_s, rest_s=queue.restart_s),
@@ -808,6 +810,7 @@ def make_adapter(
     remembers: MemoryOnPage,
     unasked: Mailbox,
     guesses: Guesses,
+    shelf: Shelf,
     metrics: Metrics,
 ) -> Adapter:
     """Make a channel of the configured kind. Only who uses a platform pays for its SDK."""
@@ -826,7 +829,7 @@ def make_adapter(
         case SlackSettings():
             from adapters.slack.adapter import SlackAdapter
 
-            return SlackAdapter(name, settings=settings)
+            return SlackAdapter(name, settings=settings, shelf=shelf)
         case TelegramSettings():
             from adapters.telegram.adapter import TelegramAdapter
 

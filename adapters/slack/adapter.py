@@ -29,7 +29,7 @@ from adapters.slack.names import Names, filled, ids_in, is_private, name_of
 from adapters.slack.parse import Ignored
 from adapters.slack.posting import Posting
 from adapters.slack.reading import string
-from adapters.slack.response_urls import ResponseUrls
+from adapters.slack.response_urls import ResponseUrls, Shelf
 from adapters.slack.socket_mode import Socket
 from adapters.slack.web import TokenRefused, client, translated
 from config.channels.slack import SlackSettings
@@ -47,7 +47,8 @@ class SlackAdapter:
 
     sign_every_s = 90.0  # Slack takes a status away after two minutes
 
-    def __init__(self, name: str, *, settings: SlackSettings) -> None:
+    def __init__(self, name: str, *, settings: SlackSettings, shelf: Shelf) -> None:
+        """`shelf` is where response URLs lie, sealed, for whichever instance answers."""
         prefix = settings.slash_prefix
         self.capabilities = Capabilities(whispers=True, deletions=True, threads=True, command_prefix=prefix)
         self.heartbeat_s = settings.heartbeat_s
@@ -55,6 +56,7 @@ class SlackAdapter:
         self.shown_s: float | None = None
         self._name = name
         self._settings = settings
+        self._shelf = shelf
         self._secrets = [secret.get_secret_value().encode() for secret in settings.signing_secrets]
         self._names = Names(self._ask_name, keep_s=settings.names_s, wait_s=settings.names_wait_s)
         self._client: AsyncWebClient | None = None
@@ -77,7 +79,14 @@ class SlackAdapter:
                 # Known before the first event, so that no acknowledgement waits for it (platform-facts 1.1).
                 me, take = await self._identity(opened), partial(self._take, intake)
                 status = settings.status_text if settings.status else None
-                urls = ResponseUrls(session, api_url=settings.api_url, proxy=settings.proxy)
+                urls = ResponseUrls(
+                    session,
+                    channel=self._name,
+                    shelf=self._shelf,
+                    secret=settings.bot_token.get_secret_value(),
+                    api_url=settings.api_url,
+                    proxy=settings.proxy,
+                )
                 self._posting = Posting(self._name, opened, me=me, urls=urls, status=status)
                 self._dispatch = dispatcher(
                     self._name, settings=settings, client=opened, me=me, take=take, commanded=urls.keep

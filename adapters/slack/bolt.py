@@ -50,7 +50,7 @@ def dispatcher(
     client: AsyncWebClient,
     me: Identity,
     take: Callable[[InboundEvent | Ignored], Awaitable[None]],
-    commanded: Callable[[str, str], None] = lambda trigger, url: None,
+    commanded: Callable[[str, str], Awaitable[None]] | None = None,
 ) -> Dispatch:
     """Return the channel's way through Bolt. `take` stores what a request says, or notes why it is nothing for us; Slack is
     answered when it has returned. `commanded` hears (trigger id, response URL) of a slash command before that."""
@@ -70,8 +70,8 @@ def dispatcher(
 
     async def command(body: Body) -> BoltResponse:
         said = parse.slash(body, channel=channel, me=me, prefix=settings.slash_prefix)
-        if isinstance(said, MessageEvent):
-            commanded(said.message_id, string(body, "response_url"))
+        if isinstance(said, MessageEvent) and commanded is not None:
+            await commanded(said.message_id, string(body, "response_url"))
         await kept(said)
         return BoltResponse(status=200)
 

@@ -27,6 +27,7 @@ from adapters.telegram.adapter import TelegramAdapter
 from adapters.telegram.front import SECRET
 from config.channels.slack import SlackSettings
 from config.channels.telegram import TelegramSettings
+from gateway.hot.process import ProcessShelf
 from tests.chat import console
 from tests.emulators.slack.server import slack
 from tests.emulators.telegram.emulator import telegram
@@ -99,7 +100,7 @@ def signed_slack(raw: bytes, *, secret: str = SLACK_SECRET) -> dict[str, Any]:
 
 def slack_at(url: str, token: str) -> SlackAdapter:
     chosen = {"kind": "slack", "bot_token": token, "signing_secrets": [SLACK_SECRET], "api_url": url}
-    return SlackAdapter("acme", settings=SlackSettings.model_validate(chosen))
+    return SlackAdapter("acme", settings=SlackSettings.model_validate(chosen), shelf=ProcessShelf())
 
 
 @asynccontextmanager

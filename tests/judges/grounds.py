@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from adapters.slack.adapter import SlackAdapter
 from config.channels.slack import SlackSettings
 from config.settings import ServerSettings
+from gateway.hot.process import ProcessShelf
 from tests.fakes import FakeIntake
 from tests.judges.slack import BOT, BOT_TOKEN, SIGNING_SECRET, SlackJudge, slack_judge
 from tests.serving import serving
@@ -103,7 +104,8 @@ class Ours:
 async def foreign(folder: Path) -> AsyncIterator[Foreign]:
     async with slack_judge(folder) as judge:
         chosen = {"bot_token": BOT_TOKEN, "signing_secrets": [SIGNING_SECRET], "api_url": judge.api_url, "timeout_s": 5}
-        adapter, intake = SlackAdapter("acme", settings=SlackSettings.model_validate(chosen)), FakeIntake()
+        settings = SlackSettings.model_validate(chosen)
+        adapter, intake = SlackAdapter("acme", settings=settings, shelf=ProcessShelf()), FakeIntake()
         async with serving(intake, {"acme": adapter}, settings=ServerSettings(port=0, stop_s=0.2)) as url:
             await judge.hears(f"{url}/channels/acme")
             yield Foreign(judge, intake, adapter)

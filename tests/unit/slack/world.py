@@ -12,6 +12,7 @@ from adapters.base import Address, InboundEvent, TurnView
 from adapters.slack.adapter import SlackAdapter
 from config.channels.slack import SlackSettings
 from config.settings import ServerSettings
+from gateway.hot.process import ProcessShelf
 from tests.emulators.slack.apps import App, Bot
 from tests.emulators.slack.channels import Channel
 from tests.emulators.slack.clock import Clock
@@ -60,12 +61,12 @@ class World:
         return Address(channel="acme", room=(channel or self.general).id, **more)
 
 
-def adapter(bot: Bot, *, mode: str = "http", **settings: Any) -> SlackAdapter:
+def adapter(bot: Bot, *, mode: str = "http", shelf: ProcessShelf | None = None, **settings: Any) -> SlackAdapter:
     chosen = {
         "kind": "slack", "mode": mode, "bot_token": bot.token, "app_token": bot.app.app_token,
         "signing_secrets": [bot.app.signing_secret], "api_url": bot.app.slack.api_url, "timeout_s": 5, **settings,
     }  # fmt: skip
-    return SlackAdapter("acme", settings=SlackSettings.model_validate(chosen))
+    return SlackAdapter("acme", settings=SlackSettings.model_validate(chosen), shelf=shelf or ProcessShelf())
 
 
 async def until_it_ends(channel: SlackAdapter, what: Awaitable[None]) -> None:
