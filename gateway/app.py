@@ -101,6 +101,7 @@ from gateway.traces import traced
 from gateway.usage.catching_up import CatchingUp
 from gateway.usage.parts import usage_parts
 from gateway.usage.rows import UsageRows
+from gateway.waits import boottime_s
 from memory.base import Identity
 from memory.derived import FullStore
 from memory.embedders.choice import choose_embedder
@@ -571,6 +572,7 @@ async def run(
             most=settings.queue.lanes,
             lease_s=settings.queue.lease_s,
             retry_s=settings.queue.poll_s,
+            late=lambda seconds: metrics.loop_late(seconds, now_s=boottime_s()),
         )
         control = Control(
             inbox=queues,

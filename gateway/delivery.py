@@ -62,7 +62,7 @@ class Delivery:
         self._outbox = outbox
         self._inbox = inbox
         self._pacing = pacing
-        self._sending = Sending(channels, pacing, send_s=send_s, now_ms=clock_ms, traces=traces)
+        self._sending = Sending(channels, pacing, send_s=send_s, now_ms=clock_ms, mine=outbox.mine, traces=traces)
         self._channels = channels
         self._ended = ended
         self._moved = moved

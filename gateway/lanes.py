@@ -14,7 +14,7 @@ from typing import Literal, get_args
 
 from gateway.errors import LeaseLost, StoreBusy
 from gateway.inbox.base import Claim, Event, HaltReason, Inbox
-from gateway.waits import happens
+from gateway.waits import boottime_s, happens
 from memory.errors import Fenced
 
 logger = logging.getLogger(__name__)
@@ -106,6 +106,15 @@ class _Begun:
 Respond = Callable[[Running], Awaitable[None]]
 
 
+@dataclass(slots=True)
+class _Held:
+    """A lane that is ours until then, by our own clock."""
+
+    claim: Claim
+    task: asyncio.Task[None]
+    until_s: float
+
+
 class Lanes:
     """Runs what the inbox hands out. `run()` lives as long as the gateway; `drain` lets it end in good order."""
 
@@ -118,15 +127,20 @@ class Lanes:
         most: int,
         lease_s: float,
         retry_s: float,
+        late: Callable[[float], None] = lambda seconds: None,
+        clock_s: Callable[[], float] = boottime_s,
     ) -> None:
-        """`most` lanes at once; leases are renewed thrice per `lease_s`; a lane whose turn failed rests `retry_s`."""
+        """`most` lanes at once; leases are renewed thrice per `lease_s`; a lane whose turn failed rests `retry_s`. `late` hears
+        by how much each renewal came too late, `clock_s` runs on while the machine sleeps."""
         self._inbox = inbox
         self._respond = respond
         self._gathering = gathering
         self._most = most
         self._lease_s = lease_s
         self._retry_s = retry_s
-        self._claims: dict[str, tuple[Claim, asyncio.Task[None]]] = {}
+        self._late = late
+        self._clock_s = clock_s
+        self._claims: dict[str, _Held] = {}
         self._running: dict[str, Running] = {}
         self._draining = asyncio.Event()
         self._slot_free = asyncio.Event()
@@ -199,6 +213,7 @@ class Lanes:
                 self._slot_free.clear()
                 await self._slot_free.wait()
                 continue
+            asked = self._clock_s()
             try:
                 claims = await self._inbox.claim(free)
                 if not claims:
@@ -209,7 +224,7 @@ class Lanes:
                 continue
             for claim in claims:
                 task = tasks.create_task(self._lane(claim), name=f"lane {claim.lane}")
-                self._claims[claim.lane] = (claim, task)
+                self._claims[claim.lane] = _Held(claim, task, asked + self._lease_s)
 
     async def _change(self, seen: int) -> int:
         """Wait for a change of the queue, or for the end; return the change's number."""
@@ -225,21 +240,33 @@ class Lanes:
 
     async def _renew(self) -> None:
         while True:
+            due = self._clock_s() + self._lease_s / 3
             await asyncio.sleep(self._lease_s / 3)
-            held = {lane: claim for lane, (claim, _) in self._claims.items()}
-            if not held:
+            asked = self._clock_s()
+            self._late(max(asked - due, 0))
+            # Nobody has to say that a lease has run out: a process that was stopped, or is cut off, ends its turns by itself.
+            for held in [held for held in self._claims.values() if held.until_s <= asked]:
+                self._lost(held)
+            claims = {lane: held.claim for lane, held in self._claims.items() if held.until_s > asked}
+            if not claims:
                 continue
             try:
-                kept = {claim.lane for claim in await self._inbox.renew(list(held.values()))}
+                kept = {claim.lane for claim in await self._inbox.renew(list(claims.values()))}
             except StoreBusy:
                 logger.warning("leases not renewed", exc_info=True)  # the fence keeps a late turn from writing
                 continue
-            for lane in held.keys() - kept:
+            for lane, claim in claims.items():
                 # Renewing took a moment: a lane released (and perhaps claimed anew) meanwhile is not lost.
                 current = self._claims.get(lane)
-                if current is not None and current[0] == held[lane]:
-                    logger.warning("lane lost", extra={"lane": lane})
-                    current[1].cancel()
+                if current is not None and current.claim == claim:
+                    if lane in kept:
+                        current.until_s = asked + self._lease_s
+                    else:
+                        self._lost(current)
+
+    def _lost(self, held: _Held) -> None:
+        logger.warning("lane lost", extra={"lane": held.claim.lane})
+        held.task.cancel()
 
     async def _hear(self) -> None:
         """Halt what others want halted."""
@@ -278,7 +305,7 @@ class Lanes:
             # Claimed again, here or elsewhere, when the lease has run out.
             logger.warning("queue unavailable", exc_info=True, extra={"lane": claim.lane})
         finally:
-            if claim.lane in self._claims and self._claims[claim.lane][0] is claim:
+            if claim.lane in self._claims and self._claims[claim.lane].claim is claim:
                 del self._claims[claim.lane]
             self._slot_free.set()
 

@@ -4,6 +4,7 @@ code (channel, agent, rule), never ids, so that their number is bounded. `python
 from __future__ import annotations
 
 import platform
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -22,6 +23,9 @@ from prometheus_client import (
 from gateway.inbox.base import Stats
 
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0)
+
+STALL_WINDOW_S = 60.0
+"""For so long a stall is told: longer than between two looks of Prometheus."""
 
 ProbeOutcome = Literal["answered", "failed", "late"]
 LoginOutcome = Literal["admitted", "refused", "limited"]
@@ -153,6 +157,12 @@ class Metrics:
         )
         self._outbox_waiting = self._gauge("clew_outbox_waiting", "Chunks not sent.")
         self._outbox_oldest = self._gauge("clew_outbox_oldest_seconds", "Age of the oldest chunk not sent; 0: none.")
+        self._stall = self._gauge(
+            "clew_loop_stall_seconds",
+            "By how much a renewal of leases came late, at most in the last minute: work that does not let others work. Beyond"
+            " `queue.lease_s` others take this instance's turns over.",
+        )
+        self._lateness: deque[tuple[float, float]] = deque()
         self._dead = self._gauge("clew_dead", "Messages given up, waiting for an admin.")
         self._up = self._gauge("clew_channel_up", "1: the channel runs and sees no problem; 0: it does not.", "channel")
         self._settings = self._gauge("clew_settings", "1, for the settings in force here, by revision.", "revision")
@@ -295,6 +305,13 @@ class Metrics:
     def spans_ended(self, outcome: Literal["exported", "failed", "dropped"], count: int) -> None:
         """Count trace spans by what became of them. From any thread."""
         self._spans.labels(outcome).inc(count)
+
+    def loop_late(self, seconds: float, *, now_s: float) -> None:
+        """Take over by how much a timer came late; `now_s` is of any clock that goes evenly."""
+        self._lateness.append((now_s, seconds))
+        while self._lateness[0][0] < now_s - STALL_WINDOW_S:
+            self._lateness.popleft()
+        self._stall.set(max(late for _, late in self._lateness))
 
     def settings_applied(self, revision: str, *, now_ms: int) -> None:
         """These settings are in force from now on."""

@@ -50,9 +50,17 @@ class Sending:
     """Calls adapters for delivery."""
 
     def __init__(
-        self, channels: Channels, pacing: Pacing, *, send_s: float, now_ms: Callable[[], int], traces: Traces = OFF
+        self,
+        channels: Channels,
+        pacing: Pacing,
+        *,
+        send_s: float,
+        now_ms: Callable[[], int],
+        mine: Callable[[Chunk], bool] = lambda chunk: True,
+        traces: Traces = OFF,
     ) -> None:
-        """`send_s` is the time of one call; `now_ms` the clock of the outbox."""
+        """`send_s` is the time of one call; `now_ms` the clock of the outbox; `mine` says whether a chunk of it is still ours."""
+        self._mine = mine
         self._traces = traces
         self._channels = channels
         self._pacing = pacing
@@ -82,6 +90,8 @@ class Sending:
         with self._channels.lent(chunk.channel) as adapter:
             if adapter is None:
                 raise Down(f"channel {chunk.channel!r} does not run")
+            if not self._mine(chunk):  # in one step with the call: another instance may be sending it
+                raise Down("this instance's lease has run out, by its own clock")
             try:
                 address = address_of(chunk)
                 async with asyncio.timeout(self._send_s):

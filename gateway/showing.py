@@ -213,7 +213,9 @@ class Shown:
             if adapter is None or not isinstance(adapter, Shows):
                 return False
             try:
-                if not self._means.pacing.spare(channel, self._queue, self._rates(adapter, call), now=now):
+                # In one step with the call: whoever wakes late must not write over what another instance has shown since.
+                mine = self._means.inbox.mine(self._turn.claim)
+                if not mine or not self._means.pacing.spare(channel, self._queue, self._rates(adapter, call), now=now):
                     self._means.counted(channel, "dropped")
                     return False
                 async with asyncio.timeout(self._means.show_s):

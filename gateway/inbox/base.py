@@ -234,6 +234,12 @@ class Inbox(Protocol):
         """Extend the leases; return those that are still ours."""
         ...
 
+    def mine(self, held: Claim | Chunk) -> bool:
+        """Whether nobody else can own the lane, or what is being sent, yet; by our own clock, which runs on while the machine
+        sleeps. Pure, and true of this moment: asked in one step with what no fence can stop, a call to a platform or to an
+        agent."""
+        ...
+
     async def waiting(self, lane: str, *, limit: int = 100) -> list[Event]:
         """Return the lane's message events not yet terminal or replied, oldest first: what `collect` and `/stop` look at.
         At most `limit`, so that a turn's cost does not grow with what waits behind it."""
@@ -334,6 +340,10 @@ class Outbox(Protocol):
         stays as it is, due at that time. It must answer at once, and is called where the caller runs.
 
         The caller owns the chunk until it says how it went; the four verbs below do nothing (False) for any other."""
+        ...
+
+    def mine(self, held: Claim | Chunk) -> bool:
+        """As `Inbox.mine`."""
         ...
 
     async def redirect(self, channel: str, redirect: Redirect) -> None:

@@ -48,6 +48,7 @@ from gateway.inbox.postgres_member import Member, how_to_connect
 from gateway.inbox.postgres_sessions import require_sessions
 from gateway.inbox.rows import Settlement, dedupe_digests
 from gateway.inbox.schema import QUEUES
+from gateway.waits import boottime_s
 from memory.ids import now_ms
 from memory.lending import lent, within
 from memory.postgres_migrating import bring_up_to_date
@@ -83,13 +84,19 @@ class PostgresInbox:
         poll_s: float,
         accept_max: int,
         entry: Entry | None = None,
+        clock_s: Callable[[], float] = boottime_s,
     ) -> None:
         """`timeout_s` bounds one statement and the wait for a connection; leases last `lease_s` without renewal, by the
         server's clock; `poll_s` is the time between two looks for what no signal told; `accept_max` messages may wait;
-        `entry` is what this instance tells the others of itself (None: nothing), and the number it insists on."""
+        `entry` is what this instance tells the others of itself (None: nothing), and the number it insists on. `clock_s` is
+        ours, for what must not happen when a lease may have run out."""
         self._dsn = dsn
         self._timeout_s = timeout_s
         self._lease_s = lease_s
+        self._clock_s = clock_s
+        # As whom we got it: what was got before the others gave us up for dead is not ours any more.
+        self._held: dict[int, tuple[int, float]] = {}  # by fence; and when the lane's lease may run out
+        self._taken: dict[int, int] = {}  # by chunk, those being sent
         self._accept_max = accept_max
         self._changes = Changes(poll_s=poll_s)
         self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
@@ -112,6 +119,7 @@ class PostgresInbox:
             poll_s=poll_s,
             timeout_s=timeout_s,
             entry=entry,
+            clock_s=clock_s,
         )
         self.leases = PostgresLeases(self._connection, self._member, rest_s=poll_s)
         self._accept = GroupCommit(self._accept_batch, name="accept")
@@ -165,13 +173,31 @@ class PostgresInbox:
         return await self._accept(Arrival(event, lane, dedupe_digests(event.channel, dedupe_ids)))
 
     async def claim(self, n: int) -> list[Claim]:
+        asked, owner = self._clock_s(), self._member.id
         async with self._connection() as db:
-            return await events.claim(db, n, owner=self._member.id, lease_s=self._lease_s)
+            claims = await events.claim(db, n, owner=owner, lease_s=self._lease_s)
+        self._hold(claims, owner, asked)
+        return claims
 
     async def renew(self, claims: Sequence[Claim]) -> list[Claim]:
         # Not while lanes are being given up: a lane just released would look lost to a caller not yet told so.
         async with self._releasing, self._connection() as db:
-            return await events.renew(db, claims, owner=self._member.id, lease_s=self._lease_s)
+            asked, owner = self._clock_s(), self._member.id
+            kept = await events.renew(db, claims, owner=owner, lease_s=self._lease_s)
+        self._hold(kept, owner, asked)
+        return kept
+
+    def mine(self, held: Claim | Chunk) -> bool:
+        if isinstance(held, Chunk):
+            return self._member.valid() and self._taken.get(held.id) == self._member.id
+        owner, until = self._held.get(held.fence, (None, 0.0))
+        return self._member.valid() and owner == self._member.id and self._clock_s() < until
+
+    def _hold(self, claims: Sequence[Claim], owner: int, asked: float) -> None:
+        """Remember until when these are ours, and forget the leases that have run out."""
+        now = self._clock_s()
+        self._held = {fence: (of, until) for fence, (of, until) in self._held.items() if until > now}
+        self._held |= {claim.fence: (owner, asked + self._lease_s) for claim in claims}
 
     async def waiting(self, lane: str, *, limit: int = 100) -> list[Event]:
         return await self._waiting((lane, limit))
@@ -252,7 +278,10 @@ class PostgresInbox:
         if limit <= 0:
             return []
         async with self._connection() as db:
-            return await outbox.take_due(db, now_ms=now_ms, limit=limit, owner=self._member.id, not_before=not_before)
+            owner = self._member.id
+            chunks = await outbox.take_due(db, now_ms=now_ms, limit=limit, owner=owner, not_before=not_before)
+        self._taken |= {chunk.id: owner for chunk in chunks}
+        return chunks
 
     async def redirect(self, channel: str, redirect: Redirect) -> None:
         async with self._connection() as db:
@@ -360,6 +389,9 @@ class PostgresInbox:
     async def _release_batch(self, batch: Sequence[Release]) -> Sequence[bool]:
         async with self._releasing, self._connection() as db:
             results = await events.release(db, batch, owner=self._member.id)
+        for job, released in zip(batch, results, strict=True):
+            if released:
+                self._held.pop(job.claim.fence, None)
         if any(job.hand_over for job in batch):
             self._changed()
         return results
@@ -373,6 +405,8 @@ class PostgresInbox:
     async def _settle_batch(self, batch: Sequence[Settlement]) -> Sequence[bool]:
         async with self._connection() as db:
             results = await outbox.settle(db, batch, owner=self._member.id)
+        for how in batch:
+            self._taken.pop(how.chunk.id, None)
         self._changes.ring()
         return results
 

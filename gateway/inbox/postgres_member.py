@@ -26,6 +26,7 @@ from gateway.inbox.postgres_events import Connection
 from gateway.inbox.postgres_joining import LOCKS, Entry
 from gateway.waits import boottime_s
 from memory.lending import lent, within
+from memory.postgres_sessions import guards
 
 logger = logging.getLogger(__name__)
 
@@ -151,6 +152,7 @@ class Member:
         async with within(self._timeout_s):
             db = await AsyncConnection.connect(self._dsn, **how_to_connect(self._timeout_s))
             try:
+                await db.execute(guards(self._timeout_s).encode())
                 await db.execute(f"LISTEN {BELL}")
                 await db.execute(f"LISTEN {LEASE_BELL}")
             except BaseException:

@@ -110,6 +110,9 @@ class SqliteInbox:
     async def renew(self, claims: Sequence[Claim]) -> list[Claim]:
         return self._lanes.renew(claims, now=self._clock())
 
+    def mine(self, held: Claim | Chunk) -> bool:
+        return isinstance(held, Chunk) or self._lanes.holds(held.lane, held.fence)
+
     async def waiting(self, lane: str, *, limit: int = 100) -> list[Event]:
         return self._file.read(lambda db: events.waiting(db, lane, limit=limit))
 

@@ -359,6 +359,19 @@ class LaneContract:
         assert [("running", 1)] == [(event.state, event.attempts) for event in await queues.waiting("lane")]
         assert None is await queues.reply(event.id)
 
+    async def test_only_its_owner_s_claim_is_mine(self, queues: Queues) -> None:
+        """Asked before a platform is called: a claim that was given up, or of somebody else, is not to be acted on any more."""
+        await accept(queues)
+        claim = await claim_one(queues)
+        assert queues.mine(claim)
+        assert [claim] == await queues.renew([claim])
+        assert queues.mine(claim)
+        assert not queues.mine(Claim(lane="lane", fence=claim.fence + 1))
+
+        await queues.release(claim, hand_over=True)
+        new = await claim_one(queues)
+        assert [False, True] == [queues.mine(claim), queues.mine(new)]
+
     async def test_lease_that_is_not_renewed_runs_out(self, url: str) -> None:
         """A lane nobody renews is handed out again under a greater fence; one that is renewed stays (openclaw/openclaw#96374)."""
         async with open_queues(url, lease_s=0.4, poll_s=0.05) as queues:

@@ -12,6 +12,7 @@ import pytest
 
 from gateway.errors import LeaseLost, StoreBusy
 from gateway.inbox.base import Event, Outcome
+from gateway.inbox.postgres import PostgresInbox
 from gateway.inbox.schema import QUEUES
 from memory.errors import SchemaTooNew
 from memory.schema import read_migrations
@@ -21,6 +22,7 @@ from tests.contracts.queues import (
     Queues,
     accept,
     accept_many,
+    answered,
     claim_one,
     claim_when_free,
     due_when_free,
@@ -158,6 +160,29 @@ async def test_locks_of_a_process_that_froze_come_free(act: str, postgres_url: s
             assert "took nothing" == await owner.line()
 
 
+async def test_a_lease_ends_by_our_own_clock(postgres_url: str) -> None:
+    """As long as no renewal has answered since, whatever the server may say: a process that was stopped knows it at once. What
+    the instance took to send is by its own lease, a lane by both."""
+    now = 0.0
+    async with PostgresInbox(
+        postgres_url, pool_size=2, timeout_s=5, lease_s=15, poll_s=60, accept_max=9, clock_s=lambda: now
+    ) as queues:
+        await answered(queues, "a", queue="room")
+        await accept(queues)
+        claim = await claim_one(queues)
+        (chunk,) = await queues.due(now_ms=NOW_MS, limit=1)
+        now = 14.9
+        assert (True, True) == (queues.mine(claim), queues.mine(chunk))
+        assert [claim] == await queues.renew([claim])
+        now = 15.1
+        assert (False, False) == (queues.mine(claim), queues.mine(chunk)), (
+            "the lane's is of no use without the instance's"
+        )
+        now = 14.9
+        await queues.sent(chunk, message_id="m", now_ms=NOW_MS)
+        assert not queues.mine(chunk), "it has been sent"
+
+
 async def test_killed_process_is_taken_over_beside_a_live_one(postgres_url: str) -> None:
     """With a lease of minutes, a killed process's lane and its unsent chunk come free as soon as its connection is gone."""
     async with (
@@ -181,6 +206,9 @@ async def test_instance_given_up_for_dead_joins_anew(postgres_url: str) -> None:
     async with open_queues(postgres_url, poll_s=0.05) as queues:
         event = await accept(queues)
         old = await claim_one(queues)
+        await answered(queues, "other", queue="room")
+        (chunk,) = await queues.due(now_ms=NOW_MS, limit=1)
+        assert (True, True) == (queues.mine(old), queues.mine(chunk))
         execute(postgres_url, "DELETE FROM inbox_instances")
         started: list[int] = []
 
@@ -194,6 +222,7 @@ async def test_instance_given_up_for_dead_joins_anew(postgres_url: str) -> None:
 
         await until(queues, goes_on)
         assert [event.id] == started
+        assert (False, False) == (queues.mine(old), queues.mine(chunk)), "of that one, not of this"
         with pytest.raises(LeaseLost):
             await queues.start([event.id], turn_id=event.id, lane="lane", fence=old.fence)
 

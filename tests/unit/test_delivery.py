@@ -16,7 +16,7 @@ from adapters.base import Adapter, Address, Capabilities, Intake, Receipt
 from adapters.errors import Refused, Throttled, Unknown, Unreachable
 from gateway.delivery import Delivery
 from gateway.errors import StoreBusy
-from gateway.inbox.base import Chunk, NewEvent, Outcome, Reply
+from gateway.inbox.base import Chunk, Claim, NewEvent, Outcome, Reply
 from gateway.inbox.sqlite import SqliteInbox
 from gateway.pacing import Pacing
 from gateway.waits import retry_wait_s
@@ -275,6 +275,28 @@ async def test_after_a_crash_in_mid_send(tmp_path: Path) -> None:
 
     assert "answered" == outcomes[turn].state
     assert [] == platform.got
+
+
+async def test_nothing_is_sent_once_the_lease_may_have_run_out(tmp_path: Path) -> None:
+    """Another instance may be sending it by then: what was taken goes back as it was, its try not counted, and goes out when the
+    lease is sure again."""
+
+    class Late(SqliteInbox):
+        asked = 0
+
+        def mine(self, held: Claim | Chunk) -> bool:
+            self.asked += 1
+            return self.asked > 2
+
+    async with Late(
+        tmp_path / "q.db", write_turn=asyncio.Lock(), timeout_s=10, lease_s=30, poll_s=0.05, accept_max=1000
+    ) as box:
+        turn = await reply(box, "r", "x")
+        platform = Platform()
+        outcomes = await deliver(box, platform, [turn], attempts=1)
+
+    assert ("answered", 3) == (outcomes[turn].state, box.asked)
+    assert [("r", "x")] == platform.got
 
 
 def test_waits_double_up_to_five_minutes() -> None:

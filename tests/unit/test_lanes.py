@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.errors import LeaseLost
+from gateway.errors import LeaseLost, StoreBusy
 from gateway.inbox.base import Claim, Event, HaltReason, NewEvent, Outcome
 from gateway.inbox.sqlite import SqliteInbox
 from gateway.lanes import BusyMode, Gathering, Lanes, Running, next_turn
@@ -474,6 +474,50 @@ async def test_a_stop_is_heard_by_whoever_takes_the_turn_over(inbox: SqliteInbox
         await settled(inbox, [id_])
 
     assert [("stopped", True)] == [(turn.reason, turn.halted.is_set()) for turn in ran]
+
+
+async def test_a_turn_ends_when_its_lease_has_run_out_here(tmp_path: Path) -> None:
+    """A process that was stopped for longer, or whose machine slept, ends its turns by its own clock, though the queue does not
+    answer and nobody tells; how late it is, is told. Its lane is claimed again."""
+
+    class Away(SqliteInbox):
+        async def renew(self, claims: Sequence[Claim]) -> list[Claim]:
+            raise StoreBusy("away", retry_after_s=1)
+
+    now, late, ran = 0.0, list[float](), list[Running]()
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def for_ever(turn: Running) -> None:
+        ran.append(turn)
+        if len(ran) > 1:
+            return
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async with Away(
+        tmp_path / "q.db", write_turn=asyncio.Lock(), timeout_s=10, lease_s=0.15, poll_s=0.02, accept_max=9
+    ) as inbox:
+        lanes = Lanes(
+            inbox, Turns(inbox, for_ever), gathering(), most=1, lease_s=0.15, retry_s=0.01, late=late.append, clock_s=lambda: now
+        )  # fmt: skip
+        async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+            tasks.create_task(lanes.run())
+            id_ = await put(inbox, "l")
+            await begun.wait()
+            while len(late) < 3:
+                await asyncio.sleep(0.01)
+            assert not ended.is_set(), "what is not renewed is still ours"
+            now = 100
+            await ended.wait()
+            await settled(inbox, [id_])
+            lanes.drain()
+
+    assert late[-1] >= 0
+    assert max(late) > 99
+    assert [id_] == [turn.turn_id for turn in ran[1:]]
 
 
 async def test_draining_finishes_what_runs_and_hands_over_the_rest(inbox: SqliteInbox) -> None:

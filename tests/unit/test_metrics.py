@@ -97,6 +97,16 @@ def test_the_queue(metrics: Metrics) -> None:
     assert 0.0 == samples(metrics)["clew_inbox_oldest_seconds",]
 
 
+def test_a_stall_is_told_for_a_minute(metrics: Metrics) -> None:
+    """The longest one, so that Prometheus sees it, whenever it looks; then it is forgotten."""
+    told = []
+    for at_s, late_s in ((0, 0.01), (2, 4.5), (4, 0.02), (61.9, 0.5), (62.1, 0.03), (500, 0.0)):
+        metrics.loop_late(late_s, now_s=at_s)
+        told.append(samples(metrics)["clew_loop_stall_seconds",])
+
+    assert [0.01, 4.5, 4.5, 4.5, 0.5, 0.0] == told
+
+
 def test_what_admins_watch(metrics: Metrics) -> None:
     """Money, quotas, take-overs, sign-ins, audit entries, spans and probes are counted apart."""
     metrics.cost(0.25, agent="a", currency="USD")

@@ -380,6 +380,9 @@ async def test_a_store_that_is_busy_hears_of_the_message_later(house: House) -> 
     class Busy:
         calls = 0
 
+        def mine(self, claim: Claim) -> bool:
+            return house.box.mine(claim)
+
         async def show(self, ids: list[int], shown: str, *, lane: str, fence: int) -> None:
             self.calls += 1
             if self.calls == 1:
@@ -397,11 +400,42 @@ async def test_a_store_that_is_busy_hears_of_the_message_later(house: House) -> 
     assert "m1" == await house.kept()
 
 
+@pytest.mark.parametrize("first", ["one", ""])
+async def test_who_wakes_late_writes_over_nothing(first: str, house: House) -> None:
+    """The process was stopped, and another has taken the turn over: no text, no sign, and none is taken away either; by its own
+    clock, as nobody could tell it yet."""
+    stage, made = Stage(), draft()
+    async with house.showing(stage) as shown:
+        shown.follow(made)
+        await stage.until(lambda: stage.seen == ["sign on"])
+        if first:
+            write(made, first)
+            await stage.until(lambda: len(stage.texts()) == 1)
+            async with asyncio.timeout(20):
+                while await house.kept() is None:
+                    await asyncio.sleep(0)
+        seen = list(stage.seen)
+        await house.box.release(house.claim, hand_over=True)
+        write(made, " 晚了")
+        async with asyncio.timeout(20):
+            while "dropped" not in house.counts:
+                await asyncio.sleep(0)
+
+    assert seen == stage.seen
+
+
 async def test_who_lost_the_lane_shows_no_more(house: House) -> None:
-    """Its next owner does."""
+    """Its next owner does; also where the queue knows it before our own clock."""
+
+    class Sure:
+        show = house.box.show
+
+        def mine(self, claim: Claim) -> bool:
+            return True
+
     stage, made = Stage(), draft()
     house.claim = Claim(lane="lane", fence=house.claim.fence - 1)
-    async with house.showing(stage) as shown:
+    async with house.showing(stage, inbox=Sure()) as shown:
         shown.follow(made)
         write(made, "one")
         await stage.until(lambda: len(stage.texts()) == 1)
