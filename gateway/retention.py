@@ -73,6 +73,7 @@ class Retention:
         queue_ms, ledger_ms, dedupe_ms = (
             now_ms - int(days * DAY_MS) for days in (settings.queue_days, settings.ledger_days, settings.dedupe_days)
         )
+        await self._store.make_room(now_ms=now_ms)
         deleted = {"queue": 0, "ledger": 0}
         while rows := await self._inbox.purge(before_ms=queue_ms, dedupe_before_ms=dedupe_ms, limit=BATCH):
             deleted["queue"] += rows

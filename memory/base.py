@@ -591,7 +591,12 @@ class Store(Protocol):
         ...
 
     async def purge_ledgers(self, *, before_ms: int, limit: int) -> int:
-        """Delete up to `limit` ledgers older than `before_ms`; return how many. Called again until 0 (retention)."""
+        """Delete up to `limit` ledgers older than `before_ms`, and what can go as a whole; return how many. Called again until 0
+        (retention)."""
+        ...
+
+    async def make_room(self, *, now_ms: int) -> None:
+        """Make the tables that come apart by time ready for the months to come. For the start, and for the retention job."""
         ...
 
     async def wipe(self) -> None:

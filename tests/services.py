@@ -29,6 +29,10 @@ from gateway.inbox.postgres import PostgresInbox
 from memory.ids import Ids
 from memory.stores.postgres import PostgresStore
 
+POSTGRES_TABLES = """SELECT relname::text FROM pg_class
+  WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition"""
+"""The query for a database's tables; one that comes apart by time is one."""
+
 _numbers = itertools.count(1)
 
 

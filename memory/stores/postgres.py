@@ -42,6 +42,7 @@ from memory.stores.postgres_browsing import postgres_browsing
 from memory.stores.postgres_derived import PostgresDerived
 from memory.stores.postgres_persons import postgres_forgetting, postgres_links, postgres_persons
 from memory.stores.postgres_pool import Database, Refused, Row
+from memory.stores.postgres_quarters import drop_old, make_ahead
 from memory.stores.postgres_rows import (
     Draft,
     Values,
@@ -79,6 +80,7 @@ class PostgresStore:
         """`dsn` is a libpq URL or connection string; `timeout_s` bounds a statement, and a wait for a connection or lock."""
         self._database = Database(dsn, pool_size=pool_size, timeout_s=timeout_s, read_only=read_only)
         self._ids = ids
+        self._read_only = read_only
         self.derived = PostgresDerived(self._database, ids=ids)
         self.browsing = postgres_browsing(self._database)
         self.forgetting = postgres_forgetting(self._database)
@@ -91,6 +93,8 @@ class PostgresStore:
             await opened.enter_async_context(self._database)
             rows = await self._database.fetch(sql.KEY_VERSION)
             check_keys(rows[0][0] if rows else 0)
+            if not self._read_only:
+                await self.make_room(now_ms=wall_ms())
             opened.pop_all()  # closed by __aexit__
         return self
 
@@ -345,8 +349,12 @@ class PostgresStore:
         return int(rows[0][0])
 
     async def purge_ledgers(self, *, before_ms: int, limit: int) -> int:
+        dropped = await drop_old(self._database, before_ms=before_ms)
         rows = await self._database.fetch(sql.PURGE_LEDGERS, {"before_ms": before_ms, "limit": limit})
-        return int(rows[0][0])
+        return dropped + int(rows[0][0])
+
+    async def make_room(self, *, now_ms: int) -> None:
+        await make_ahead(self._database, now_ms=now_ms)
 
     async def wipe(self) -> None:
         """Do nothing: what is gone from the rows leaves the pages with the server's next VACUUM, which is its own business."""

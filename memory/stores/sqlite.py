@@ -316,6 +316,9 @@ class SqliteStore:
         purge = f"DELETE FROM ledgers WHERE turn_id IN ({oldest})"
         return await self._write(lambda db: db.execute(purge, (before_ms, limit)).rowcount)
 
+    async def make_room(self, *, now_ms: int) -> None:
+        """Do nothing: a file's tables do not come apart by time."""
+
     async def wipe(self) -> None:
         # The log holds pages as they were before something was erased.
         try:

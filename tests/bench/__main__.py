@@ -17,6 +17,7 @@ from tests.services import running_postgres, running_valkey
 PARTS = (
     "trim",
     "stores",
+    "partitions",
     "model_client",
     "inbox",
     "turns",

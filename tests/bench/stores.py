@@ -344,9 +344,9 @@ async def _figure(name: str, limit: str | None, subject: Subject, size: int) -> 
     bytes_before, rss_before = await subject.bytes(), _rss_mb()
     appends, loads, turns = [], [], []
     for n in range(TURNS):
-        appends.append(await _timed(subject.append(2_000_000 + n)))
-        loads.append(await _timed(subject.load()))
-        turns.append(await _timed(subject.turn(3_000_000 + n)))
+        appends.append(await timed(subject.append(2_000_000 + n)))
+        loads.append(await timed(subject.load()))
+        turns.append(await timed(subject.turn(3_000_000 + n)))
     bytes_after = await subject.bytes()
     grown = None if bytes_before is None or bytes_after is None else (bytes_after - bytes_before) // (2 * TURNS)
     return Figure(
@@ -362,7 +362,8 @@ async def _figure(name: str, limit: str | None, subject: Subject, size: int) -> 
     )
 
 
-async def _timed(call: Awaitable[None]) -> float:
+async def timed(call: Awaitable[None]) -> float:
+    """Await a call and return the milliseconds that it took."""
     began = time.perf_counter()
     await call
     return (time.perf_counter() - began) * 1000

@@ -11,6 +11,7 @@ from tests.contracts.derived import person
 from tests.contracts.persons import keep
 from tests.contracts.store import NOW, key, ledger, opened, put, replied, rule, said, summary, wish
 from tests.residues import in_postgres, in_redis, in_sqlite, left_of
+from tests.services import POSTGRES_TABLES
 
 WORDS = ("Quittengelee", "琥珀色河马", "Seegurke🥒")
 TEXT = " ".join(WORDS)
@@ -30,7 +31,7 @@ async def tables(column: Column) -> set[str]:
     names = (
         "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
         if isinstance(column, SqliteColumn)
-        else "SELECT table_name::text FROM information_schema.tables WHERE table_schema = 'public'"
+        else POSTGRES_TABLES
     )
     found = set()
     for (name,) in await column.sql(names):

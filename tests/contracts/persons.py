@@ -21,6 +21,7 @@ from tests.contracts.columns import Column, PostgresColumn, RedisColumn, SqliteC
 from tests.contracts.derived import answered, learned, live
 from tests.contracts.store import NOW, fact, item, key, ledger, opened, put, replied, rule, said, summary, texts, wish
 from tests.residues import in_postgres, in_redis, in_sqlite, left_of
+from tests.services import POSTGRES_TABLES
 
 ME, YOU = "Zwölf:ender", "other-1"
 """Two accounts: the one to erase, whose id would be found again, and somebody else's."""
@@ -394,7 +395,7 @@ class ErasureContract:
         tables = (
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
             if isinstance(column, SqliteColumn)
-            else "SELECT table_name::text FROM information_schema.tables WHERE table_schema = 'public'"
+            else POSTGRES_TABLES
         )
 
         found = {name for (name,) in await column.sql(tables)} - {*erasable.EMPTIED, *erasable.NOTHING_PERSONAL}

@@ -11,6 +11,7 @@ from memory import erasure
 from tests.contracts.queues import NOW_MS, Queues, accept, claim_one, fresh_id, message, reply
 from tests.residues import in_postgres, left_of
 from tests.scenarios.world import rows
+from tests.services import POSTGRES_TABLES
 
 GONE = Outcome(state="ignored", rule="person_erased")
 WORDS = ("Quittengelee", "琥珀色河马", "Zwölfender", "D0815")
@@ -182,7 +183,7 @@ class EraseContract:
         tables = (
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
             if url.startswith("sqlite")
-            else "SELECT table_name::text FROM information_schema.tables WHERE table_schema = 'public'"
+            else POSTGRES_TABLES
         )
 
         # In a database the memory core and the admins have their tables, too: `tests/contracts/persons.py` and

@@ -9,6 +9,7 @@ from gateway.inbox import erasable
 from memory import erasure
 from tests.contracts.admin_database import URLS, open_admin_database
 from tests.scenarios.world import rows
+from tests.services import POSTGRES_TABLES
 
 
 @pytest.fixture(params=URLS)
@@ -21,7 +22,7 @@ async def test_every_table_is_in_the_plan(url: str) -> None:
     tables = (
         "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
         if url.startswith("sqlite")
-        else "SELECT table_name::text FROM information_schema.tables WHERE table_schema = 'public'"
+        else POSTGRES_TABLES
     )
     async with open_admin_database(url):
         there = {name for (name,) in rows(url, tables)}

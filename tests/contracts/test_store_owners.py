@@ -142,7 +142,7 @@ class TestWall:
         async with column.open():
             tables = await column.sql("""SELECT c.relname::text, c.relrowsecurity AND c.relforcerowsecurity
               FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'person_id'
-              WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace""")
+              WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relnamespace = 'public'::regnamespace""")
 
         assert set(OWNED) == {name for name, guarded in tables if guarded}
         wordless = {"identities", "listings", "link_codes", "link_tries", "privacy_requests"}

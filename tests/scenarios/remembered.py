@@ -149,7 +149,8 @@ _TIMES = {
     "sqlite": """SELECT m.name, c.name FROM sqlite_master AS m, pragma_table_info(m.name) AS c
       WHERE m.type = 'table' AND c.name LIKE '%\\_ms' ESCAPE '\\'""",
     "postgresql": """SELECT table_name, column_name FROM information_schema.columns
-      WHERE table_schema = 'public' AND column_name LIKE '%\\_ms' AND data_type = 'bigint'""",
+      WHERE table_schema = 'public' AND column_name LIKE '%\\_ms' AND data_type = 'bigint'
+        AND NOT (SELECT relispartition FROM pg_class WHERE oid = format('%I', table_name)::regclass)""",
 }
 
 

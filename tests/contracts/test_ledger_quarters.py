@@ -1,0 +1,199 @@
+"""Ledgers on PostgreSQL come apart by quarters: made ahead, read where they are, dropped as a whole."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from memory.ids import Ids, first_id
+from memory.postgres_migrating import bring_up_to_date
+from memory.stores import postgres_derived_sql, postgres_sql
+from memory.stores.migrate import MEMORY
+from memory.stores.postgres import PostgresStore
+from memory.stores.postgres_quarters import Quarter, missing
+from tests.contracts.columns import PostgresColumn
+from tests.contracts.store import ledger, opened, put, replied, rule, said
+from tests.services import as_admin
+
+DAY = timedelta(days=1)
+TODAY = datetime.now(UTC)
+
+
+def ms(moment: datetime) -> int:
+    return round(moment.timestamp() * 1000)
+
+
+def quarter(moment: datetime) -> str:
+    return f"{moment.year}q{(moment.month + 2) // 3}"
+
+
+def test_quarters_follow_each_other_and_reach_half_a_year_ahead() -> None:
+    """From where the last partition ends, over the turn of a year, without a gap; nothing is made twice."""
+    april, july, october, january = (
+        first_id(ms(datetime(year, month, 1, tzinfo=UTC)))
+        for year, month in ((2027, 4), (2027, 7), (2027, 10), (2028, 1))
+    )
+    now = ms(datetime(2027, 6, 30, 23, 59, tzinfo=UTC))
+
+    assert [
+        Quarter("ledgers_2027q2", april, july),
+        Quarter("ledgers_2027q3", july, october),
+        Quarter("ledgers_2027q4", october, january),
+    ] == list(missing(april, now_ms=now))
+    assert ["ledgers_2027q4"] == [made.name for made in missing(october, now_ms=now)]
+    assert [] == list(missing(january, now_ms=now))
+    assert ["ledgers_2028q1"] == [made.name for made in missing(january, now_ms=now + 60_000)]
+
+
+@pytest.fixture
+def column(postgres_url: str) -> PostgresColumn:
+    return PostgresColumn(postgres_url)
+
+
+@pytest.fixture
+async def store(column: PostgresColumn) -> AsyncIterator[PostgresStore]:
+    async with column.open() as opened_store:
+        assert isinstance(opened_store, PostgresStore)
+        yield opened_store
+
+
+async def partitions(column: PostgresColumn) -> list[str]:
+    return [
+        name
+        for (name,) in await column.sql(
+            "SELECT c.relname::text FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid"
+            " WHERE i.inhparent = 'ledgers'::regclass ORDER BY (c.relname <> 'ledgers_first'), c.relname"
+        )
+    ]
+
+
+async def keep(store: PostgresStore, column: PostgresColumn, *when: datetime) -> list[int]:
+    """Store turns of these moments, with their ledgers, and let them be learned from."""
+    scope = await opened(store)
+    turns = [Ids(1, clock=lambda moment=moment: ms(moment)).next() for moment in when]  # type: ignore[misc]
+    for moment, turn in zip(when, turns, strict=True):
+        at, made = {"now_ms": ms(moment), "session": rule(f"s-{turn}")}, ledger(turn, scope.id, now_ms=ms(moment))
+        await put(store, scope.id, said("q 问", turn), turn_id=turn, **at)
+        await put(store, scope.id, replied("a", turn), turn_id=turn, ledger=made, **at)
+    await column.sql("UPDATE ledgers SET due_ms = NULL")
+    return turns
+
+
+async def test_what_is_there_at_first_and_two_quarters_ahead(store: PostgresStore, column: PostgresColumn) -> None:
+    """A new database, or one from before, keeps all until the next quarter in one partition; opening makes those that follow."""
+    begins = datetime(TODAY.year, (TODAY.month - 1) // 3 * 3 + 1, 1, tzinfo=UTC)
+    after = [begins + 93 * DAY * n for n in (1, 2)]
+
+    there = await partitions(column)
+    assert "ledgers_first" == there[0]
+    assert {f"ledgers_{quarter(moment)}" for moment in after} <= {*there[1:], f"ledgers_{quarter(after[0])}"}
+    assert quarter(after[1]) == there[-1].removeprefix("ledgers_")
+
+
+async def test_the_job_makes_room_for_the_months_to_come(store: PostgresStore, column: PostgresColumn) -> None:
+    """A year on, without a restart: each quarter once, whoever asks again; and turns of that year are stored there."""
+    before, later = await partitions(column), TODAY + 400 * DAY
+    for _ in range(2):
+        await store.make_room(now_ms=ms(later))
+
+    assert len(before) + 4 <= len(await partitions(column)) <= len(before) + 5
+    (turn,) = await keep(store, column, later)
+    assert [(f"ledgers_{quarter(later)}",)] == await column.sql(
+        f"SELECT tableoid::regclass::text FROM ledgers WHERE turn_id = {turn}"
+    )
+
+
+async def test_whole_quarters_go_and_what_is_younger_or_due_stays(store: PostgresStore, column: PostgresColumn) -> None:
+    """Its rows are counted with the others; a quarter that holds a ledger made later, of a turn that was opened again, or one
+    that nothing was learned from yet, does not go as a whole."""
+    moments = [TODAY + n * 92 * DAY for n in (2, 3, 4)]
+    await store.make_room(now_ms=ms(moments[-1]))
+    old, young, again = (
+        await keep(store, column, moments[0], moments[0] + timedelta(seconds=1)),
+        await keep(store, column, moments[2]),
+        await keep(store, column, moments[1]),
+    )
+    await column.sql(f"UPDATE ledgers SET created_ms = {ms(moments[2])} WHERE turn_id = {again[0]}")
+    before = ms(moments[2]) - 1
+
+    assert f"ledgers_{quarter(moments[0])}" in await partitions(column)
+    assert [2, 0] == [await store.purge_ledgers(before_ms=before, limit=1) for _ in range(2)]
+    there = await partitions(column)
+    assert f"ledgers_{quarter(moments[0])}" not in there
+    assert {f"ledgers_{quarter(moment)}" for moment in moments[1:]} <= {*there}
+    assert [False, False, True, True] == [await store.ledger(turn) is not None for turn in (*old, *young, *again)]
+
+    await column.sql(f"UPDATE ledgers SET created_ms = {before - 9}, due_ms = 1 WHERE turn_id = {again[0]}")
+    assert [1, 0] == [await store.purge_ledgers(before_ms=before, limit=5) for _ in range(2)]
+    assert f"ledgers_{quarter(moments[1])}" not in await partitions(column)
+
+
+async def test_a_quarter_in_use_is_left_for_the_next_time(
+    store: PostgresStore, column: PostgresColumn, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody waits long for a quarter to go, and its rows go one by one meanwhile."""
+    moment = TODAY + 200 * DAY
+    await store.make_room(now_ms=ms(moment))
+    (turn,) = await keep(store, column, moment)
+    async with await psycopg.AsyncConnection.connect(as_admin(column.url)) as reader:
+        await reader.execute("SELECT count(*) FROM ledgers")
+        with caplog.at_level(logging.WARNING):
+            assert 1 == await store.purge_ledgers(before_ms=ms(moment + 100 * DAY), limit=9)
+
+    assert await store.ledger(turn) is None
+    assert f"ledgers_{quarter(moment)}" in await partitions(column)
+    assert "partitions of the ledgers are still to be dropped" in caplog.messages
+
+
+async def test_a_turn_s_ledger_is_read_from_its_quarter_alone(store: PostgresStore, column: PostgresColumn) -> None:
+    """Also by a plan that was made once for all turns; what a turn is not found by is found by an index of each quarter."""
+    for step in range(1, 7):
+        await store.make_room(now_ms=ms(TODAY + step * 92 * DAY))
+    there = len(await partitions(column))
+    assert there >= 8
+
+    async with await psycopg.AsyncConnection.connect(column.url, autocommit=True) as db:
+        for setting in ("plan_cache_mode = force_generic_plan", "enable_seqscan = off"):
+            await db.execute(f"SET {setting}".encode())
+
+        async def plan(statement: postgres_sql.Statement, kinds: str, values: str) -> str:
+            await db.execute(f"PREPARE p ({kinds}) AS ".encode() + statement.text)
+            rows = await (await db.execute(f"EXPLAIN (COSTS OFF) EXECUTE p ({values})".encode())).fetchall()
+            await db.execute("DEALLOCATE p")
+            return "\n".join(line for (line,) in rows)
+
+        by_turn = await plan(postgres_sql.LEDGER, "bigint", str(first_id(ms(TODAY))))
+        put_off = await plan(postgres_derived_sql.PUT_OFF, "bigint, bigint", f"1, {first_id(ms(TODAY))}")
+        by_age = await plan(postgres_sql.LEDGERS, "bigint, bigint, bigint", "1, 1, 10")
+
+    assert f"Subplans Removed: {there - 1}" in by_turn
+    assert f"Subplans Removed: {there - 1}" in put_off
+    assert "Seq Scan" not in by_turn + put_off + by_age
+
+
+async def test_a_database_of_the_release_before_keeps_its_ledgers(bare_postgres_url: str, tmp_path: Path) -> None:
+    """With an index and a border that the conversion found half done; what was due is due, what was old can go."""
+    for path in sorted((MEMORY.folder / "postgres").glob("*.sql"))[:15]:
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "postgres").mkdir()
+    for path in sorted(tmp_path.glob("*.sql")):
+        path.rename(tmp_path / "postgres" / path.name)
+    async with await psycopg.AsyncConnection.connect(bare_postgres_url, autocommit=True) as db:
+        await bring_up_to_date(db, replace(MEMORY, folder=tmp_path), lock=1, now_ms=0)
+        await db.execute("DELETE FROM memory_schema WHERE version = 15")  # cut off behind the first of its statements
+        await db.execute("INSERT INTO ledgers (turn_id, scope_id, created_ms, due_ms, body) SELECT n, 1, n, NULLIF(n, 7), '{}'"
+                         " FROM generate_series(1, 1000) n")  # fmt: skip
+    async with PostgresColumn(bare_postgres_url).open() as store:
+        purged = [await store.purge_ledgers(before_ms=501, limit=300) for _ in range(3)]
+        left = await PostgresColumn(bare_postgres_url).sql(
+            "SELECT count(*), count(due_ms), min(turn_id) FROM ledgers_first"
+        )
+
+    assert [300, 200, 0] == purged
+    assert [(500, 500, 501)] == left
