@@ -283,6 +283,9 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     streams: bool = False  # its callers follow a reply while it is made
     collected: bool = False  # the caller collects its reply: storing it is delivering it, and nothing is sent
     exclusive: bool = False  # its account bears one connection at a time: the old one ends before a new one begins
+    pullers: int = (
+        0  # so many instances at a time fetch its events or hold a connection for them (`Pulls`); 0: none does
+    )
     whispers: bool = False  # it can show a group's member what nobody else there sees (`Address.only_for`)
     deletions: bool = False  # its platform tells of messages that people delete
     fetches: bool = False  # a collected channel whose callers also fetch what is said to them unasked (`Unasked`)
@@ -305,8 +308,8 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
 class Adapter(Protocol):
     """One configured channel. Lives inside `async with running(intake)`; `send` may be called only there.
 
-    What only some platforms can do stands in protocols of its own below: `Paced`, `Shows`, `Named`, `Reconciles`,
-    `Reports`, `Linked`.
+    What only some platforms can do stands in protocols of its own below: `Paced`, `Pulls`, `Shows`, `Named`,
+    `Reconciles`, `Reports`, `Linked`.
     """
 
     capabilities: Capabilities
@@ -339,6 +342,38 @@ class Paced(Protocol):
 
     def rates(self, address: Address, call: Call) -> tuple[Rate, ...]:
         """Return the budgets one such call takes from. Pure; the platform's documented or measured limits."""
+        ...
+
+
+class Pulling(Protocol):
+    """What the gateway offers a channel while it pulls."""
+
+    def mine(self) -> bool:
+        """Whether this instance is still the one that may: asked right before each call that fetches or connects."""
+        ...
+
+    def begun(self) -> None:
+        """Hear that events come in from now on."""
+        ...
+
+    def failed(self, times: int) -> None:
+        """Hear that the platform could not be reached so many times in a row. May raise, to let another instance try: nothing
+        is to be caught."""
+        ...
+
+
+@runtime_checkable
+class Pulls(Protocol):
+    """A channel that fetches its events, or is told them over a connection of its own, where `capabilities.pullers` is not 0."""
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    async def pull(self, intake: Intake, pulling: Pulling) -> None:
+        """Take events in until cancelled, or until it may no longer. Called inside `running`, on `pullers` instances at a time.
+
+        What is fetched is confirmed to the platform once it is stored, and what comes twice is known by its ids: so another
+        instance may begin before this one has ended. Raises `AdapterFault` when no event can come in as the channel is set."""
         ...
 
 

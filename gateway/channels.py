@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 from adapters.base import Adapter, Intake
 from config.channels.base import ChannelSettings
+from gateway.leases import Leases
+from gateway.receiving import Receiving
 from gateway.waits import LONGEST_WAIT_S, happens, retry_wait_s
 
 logger = logging.getLogger(__name__)
@@ -42,9 +44,11 @@ class Channel:
         make: Callable[[str, ChannelSettings], Adapter],
         *,
         times: Times,
+        leases: Leases,
         noted: Callable[[str, str], None],
     ) -> None:
-        """Makes the adapter, which opens nothing yet. `noted` hears (channel, "started" or "failed") of each attempt."""
+        """Makes the adapter, which opens nothing yet. `leases` say whether it receives here, if not all instances do. `noted`
+        hears (channel, "started" or "failed") of each attempt."""
         self.settings = settings
         self.adapter = make(name, settings)
         self.failure: str | None = STARTING
@@ -52,6 +56,7 @@ class Channel:
         self._make = make
         self._times = times
         self._noted = noted
+        self.receiving = Receiving(name, leases, rest_s=times.rest_s)
         self._users = 0
         self._unused = asyncio.Event()
         self._unused.set()
@@ -131,7 +136,7 @@ class Channel:
         try:
             async with asyncio.timeout(self._times.start_s) as limit:
                 self._limit = limit
-                async with self.adapter.running(intake):
+                async with self.adapter.running(intake), self.receiving.running(self.adapter, intake):
                     self._limit = None
                     limit.reschedule(None)
                     self._started()

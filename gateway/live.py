@@ -20,6 +20,7 @@ from config.loader import Configuration
 from config.settings import AgentSettings, Settings
 from gateway.agent import Agent
 from gateway.channels import Channel, Times
+from gateway.leases import About, Leases, ProcessLeases
 
 _LAYERED = {"rooms", *RoomSettings.model_fields}
 """What is looked up anew for every event: a change of it needs no other adapter (openclaw#70524)."""
@@ -64,17 +65,20 @@ class Live:
         make_agent: Callable[[str, AgentSettings], MadeAgent],
         make_adapter: Callable[[str, ChannelSettings], Adapter],
         times: Times,
+        leases: Leases | None = None,
         noted: Callable[[str, str], None] = lambda channel, outcome: None,
         placed: Callable[[Configuration], Configuration] = lambda configuration: configuration,
         late_s: float = LATE_S,
     ) -> None:
-        """`noted` hears (channel, outcome) of each start of a channel; `placed` gives settings as they count for the rooms'
-        ids of the moment (`Rooms.applied`)."""
+        """`leases` say which channels receive here (None: this process is alone). `noted` hears
+        (channel, outcome) of each start of a channel; `placed` gives settings as they count for the rooms' ids of the moment
+        (`Rooms.applied`)."""
         self.configuration = configuration
         self._make_agent = make_agent
         self._make_adapter = make_adapter
         self._agents: dict[str, _RunningAgent] = {}
         self._times = times
+        self._leases = leases or ProcessLeases(About(release=""), number=None, rest_s=times.rest_s, clock_ms=lambda: 0)
         self._noted = noted
         self.placed = placed
         self._late_s = late_s
@@ -137,6 +141,14 @@ class Live:
     def channels(self) -> dict[str, str | None]:
         """Return every configured channel's name and why it does not run (None: it runs)."""
         return {name: channel.failure for name, channel in self._channels.items()}
+
+    def receiving(self) -> dict[str, bool]:
+        """Return the channels that only some instances receive, and whether this one does."""
+        return {
+            name: channel.receiving.here
+            for name, channel in self._channels.items()
+            if channel.adapter.capabilities.pullers
+        }
 
     def refused(self, name: str) -> str | None:
         """Return why a channel runs on by settings that are not the newest; None: it does not."""
@@ -204,7 +216,7 @@ class Live:
         old = self._channels.get(name)
         if old is not None and _own(old.settings) == _own(settings):
             return old
-        return Channel(name, settings, self._make_adapter, times=self._times, noted=self._noted)
+        return Channel(name, settings, self._make_adapter, times=self._times, leases=self._leases, noted=self._noted)
 
     def _late(self, name: str, channel: Channel) -> bool:
         """Whether the channel starts after the change: it takes nobody's place, or must not run beside whose place it takes."""

@@ -19,6 +19,7 @@ from adapters.webhook.adapter import WebhookAdapter
 from config.channels.webhook import WebhookSettings
 from config.settings import ServerSettings
 from gateway.http import HttpChannel, HttpServer, Readiness
+from tests.pulling import receiving
 
 SECRET = "whsec_" + base64.b64encode(b"the first secret of this channel").decode()
 NEXT_SECRET = "whsec_" + base64.b64encode(b"the secret that follows the first").decode()
@@ -70,7 +71,7 @@ async def serving(
         for adapter in channels.values():
             if adapter is not None:
                 running: Adapter = adapter
-                await stack.enter_async_context(running.running(intake))
+                await stack.enter_async_context(receiving(running, intake))
         port = await stack.enter_async_context(server.running())
         yield f"http://127.0.0.1:{port}"
 

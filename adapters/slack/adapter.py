@@ -16,7 +16,7 @@ import aiohttp
 from aiohttp import web
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.base import Address, Call, Capabilities, InboundEvent, Intake, MessageEvent, Rate, Receipt
+from adapters.base import Address, Call, Capabilities, InboundEvent, Intake, MessageEvent, Pulling, Rate, Receipt
 from adapters.errors import AdapterFault, Refused, Unreachable
 from adapters.problems import Problem, unavailable
 from adapters.refusals import Refusals
@@ -50,7 +50,14 @@ class SlackAdapter:
     def __init__(self, name: str, *, settings: SlackSettings, shelf: Shelf) -> None:
         """`shelf` is where response URLs lie, sealed, for whichever instance answers."""
         prefix = settings.slash_prefix
-        self.capabilities = Capabilities(whispers=True, deletions=True, threads=True, command_prefix=prefix)
+        self.capabilities = Capabilities(
+            # Slack bears ten sockets of an app and gives each event to one: with two, a lost one leaves no gap.
+            pullers=2 if settings.mode == "socket" else 0,
+            whispers=True,
+            deletions=True,
+            threads=True,
+            command_prefix=prefix,
+        )
         self.heartbeat_s = settings.heartbeat_s
         self.show_every_s = settings.show_every_s if settings.stream else None
         self.shown_s: float | None = None
@@ -60,6 +67,7 @@ class SlackAdapter:
         self._secrets = [secret.get_secret_value().encode() for secret in settings.signing_secrets]
         self._names = Names(self._ask_name, keep_s=settings.names_s, wait_s=settings.names_wait_s)
         self._client: AsyncWebClient | None = None
+        self._session: aiohttp.ClientSession | None = None
         self._posting: Posting | None = None
         self._dispatch: Dispatch | None = None  # None: not open, or not yet
         self._socket: Socket | None = None
@@ -74,7 +82,7 @@ class SlackAdapter:
                 f"channel {self._name!r}: signing_secrets still says 'later'; set the app's signing secret"
             )
         async with client(settings) as (opened, session):
-            self._client = opened
+            self._client, self._session = opened, session
             try:
                 # Known before the first event, so that no acknowledgement waits for it (platform-facts 1.1).
                 me, take = await self._identity(opened), partial(self._take, intake)
@@ -93,19 +101,18 @@ class SlackAdapter:
                 )
                 async with _group() as tasks:
                     self._token = asyncio.get_running_loop().create_future()
-                    working = [tasks.create_task(_until(self._token), name=f"token {self._name}")]
-                    if settings.mode == "socket":
-                        working.append(await self._listening(tasks, opened, session, self._dispatch))
+                    watching = tasks.create_task(_until(self._token), name=f"token {self._name}")
                     yield
-                    for task in working:
-                        task.cancel()
+                    watching.cancel()
             finally:
-                self._client = self._posting = self._dispatch = self._socket = self._token = None
+                self._client = self._session = self._posting = self._dispatch = self._token = None
 
-    async def _listening(
-        self, tasks: asyncio.TaskGroup, opened: AsyncWebClient, session: aiohttp.ClientSession, dispatch: Dispatch
-    ) -> asyncio.Task[None]:
-        """Return what holds the socket, once Slack has greeted us; a socket that is switched off later ends the channel."""
+    async def pull(self, intake: Intake, pulling: Pulling) -> None:
+        """See `adapters.base.Pulls`; what is told goes to the intake that `running` was given. Raises `AdapterFault` where no
+        socket can be had, and when Socket Mode is switched off later."""
+        opened, session, dispatch = self._client, self._session, self._dispatch
+        if opened is None or session is None or dispatch is None:
+            raise AdapterFault(f"channel {self._name!r} is not open")
         token = self._settings.app_token
 
         async def url() -> str:
@@ -113,15 +120,26 @@ class SlackAdapter:
                 answer = await opened.apps_connections_open(app_token=token.get_secret_value() if token else "")
             return str(answer["url"])
 
-        socket = Socket(self._name, open_url=url, dispatch=dispatch, session=session, settings=self._settings)
-        holding = tasks.create_task(socket.run(), name=f"socket {self._name}")
+        def greeted() -> None:
+            first.reschedule(None)
+            pulling.begun()
+
+        self._socket = socket = Socket(
+            self._name,
+            open_url=url,
+            dispatch=dispatch,
+            session=session,
+            settings=self._settings,
+            pulling=pulling,
+            greeted=greeted,
+        )
         try:
-            async with asyncio.timeout(self._settings.timeout_s):
-                await socket.connected()
+            async with asyncio.timeout(self._settings.timeout_s) as first:
+                await socket.run()
         except TimeoutError:
             raise AdapterFault(f"channel {self._name!r}: no socket: {socket.problem}") from None
-        self._socket = socket
-        return holding
+        finally:
+            self._socket = None
 
     async def _identity(self, opened: AsyncWebClient) -> Identity:
         with translated("auth.test"):

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 
 import aiohttp
 
+from adapters.base import Pulling
 from adapters.errors import AdapterFault, Throttled
 from adapters.problems import Problem
 from adapters.slack.bolt import Dispatch
@@ -27,8 +28,8 @@ _FIRST_WAIT_S = 0.5
 
 
 class Socket:
-    """Holds a connection for the channel `name` as long as `run` runs. `dispatch` answers a payload as over HTTP: a 5xx leaves
-    the envelope unacknowledged, so that Slack sends it again."""
+    """Holds a connection for the channel `name` as long as `run` runs and `pulling` allows. `dispatch` answers a
+    payload as over HTTP: a 5xx leaves the envelope unacknowledged, so that Slack sends it again."""
 
     def __init__(
         self,
@@ -38,26 +39,29 @@ class Socket:
         dispatch: Dispatch,
         session: aiohttp.ClientSession,
         settings: SlackSettings,
+        pulling: Pulling,
+        greeted: Callable[[], None],
     ) -> None:
+        """`greeted` is called at each greeting of Slack's."""
         self._name = name
         self._open_url = open_url
         self._dispatch = dispatch
         self._session = session
         self._settings = settings
-        self._greeted = asyncio.Event()
+        self._pulling = pulling
+        self._greeted = greeted
         self._greeted_at: float | None = None  # the present connection, by the loop's clock
         self._switched_off = False
         self.problem: str | None = "not connected yet"
         """Why no events come in now; None: they do."""
 
-    async def connected(self) -> None:
-        """Return once Slack has greeted us for the first time."""
-        await self._greeted.wait()
-
     async def run(self) -> None:
-        """Stay connected until cancelled. Raises `AdapterFault` when Slack says that the app has no Socket Mode."""
+        """Stay connected until cancelled, or until another one is to. Raises `AdapterFault` when Slack says that the
+        app has no Socket Mode."""
         failures = 0
         while not self._switched_off:
+            if not self._pulling.mine():
+                return
             self._greeted_at, asked_s = None, 0.0
             try:
                 await self._connection()
@@ -68,6 +72,7 @@ class Socket:
                 asked_s = exc.retry_after_s if isinstance(exc, Throttled) else 0.0
             failures = 0 if self._lived_s() >= self._settings.steady_s else failures + 1
             if failures:
+                self._pulling.failed(failures)
                 await asyncio.sleep(max(wait_s(failures, longest_s=self._settings.reconnect_s), asked_s))
         raise AdapterFault("Socket Mode is switched off for this app; switch it on in its settings, or use mode: http")
 
@@ -108,7 +113,7 @@ class Socket:
             elif envelope.get("type") == "hello":
                 until_greeted.reschedule(None)
                 self._greeted_at, self.problem = asyncio.get_running_loop().time(), None
-                self._greeted.set()
+                self._greeted()
             elif envelope.get("type") == "disconnect":
                 self._switched_off = envelope.get("reason") == "link_disabled"
                 return  # Slack is about to close it

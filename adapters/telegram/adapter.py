@@ -17,7 +17,7 @@ from aiohttp import web
 from telegram import Bot
 from telegram.request import HTTPXRequest
 
-from adapters.base import Address, Call, Capabilities, Intake, Rate, Receipt
+from adapters.base import Address, Call, Capabilities, Intake, Pulling, Rate, Receipt
 from adapters.errors import AdapterFault, SendFailed, Unreachable
 from adapters.problems import Problem, unavailable
 from adapters.refusals import Refusals
@@ -57,8 +57,9 @@ class TelegramAdapter:
         menu: Menu | None = None,
         left_behind: Callable[[], None] = lambda: None,
     ) -> None:
+        polling = settings.mode == "polling"
         # Two pollers of one bot take each other's updates and are both told 409.
-        self.capabilities = Capabilities(exclusive=settings.mode == "polling")
+        self.capabilities = Capabilities(exclusive=polling, pullers=1 if polling else 0)
         self.heartbeat_s = settings.heartbeat_s
         self.show_every_s = settings.show_every_s if settings.stream else None
         self.shown_s: float | None = 30.0  # a draft (platform-facts 2.9)
@@ -68,6 +69,7 @@ class TelegramAdapter:
         self._public_url = public_url
         self._menu = menu or {}
         self._bot: Bot | None = None
+        self._polling: HTTPXRequest | None = None
         self._posting: Posting | None = None
         self._left_behind = left_behind
         self._receiver: Receiver | None = None  # None: not open, or not yet
@@ -81,27 +83,36 @@ class TelegramAdapter:
             lookout = self._lookout_for(bot)
             me = await lookout.identity()
             self._bot, self._posting = bot, Posting(self._name, bot, settings=self._settings, clock=time.monotonic)
-            self._lookout = lookout
+            self._lookout, self._polling = lookout, polling
             self._receiver = receiver = Receiver(self._name, intake=intake, me=me, left_behind=self._left_behind)
             try:
-                if self._settings.mode == "polling":
-                    self._poller = await self._poller_for(bot, polling)
-                else:
+                if self._settings.mode == "webhook":
                     await lookout.called()
                 async with asyncio.TaskGroup() as tasks:
                     working = [
                         tasks.create_task(lookout.run(receiver.known_as), name=f"lookout {self._name}"),
                         tasks.create_task(self._tell_commands(bot), name=f"menu {self._name}"),
                     ]
-                    if self._poller is not None:
-                        working.append(tasks.create_task(self._poller.run(), name=f"poller {self._name}"))
                     try:
                         yield
                     finally:
                         for task in working:
                             task.cancel()
             finally:
-                self._bot = self._posting = self._receiver = self._poller = self._lookout = None
+                self._bot = self._posting = self._receiver = self._polling = self._lookout = None
+
+    async def pull(self, intake: Intake, pulling: Pulling) -> None:
+        """See `adapters.base.Pulls`; what is fetched goes to the intake that `running` was given."""
+        if self._bot is None or self._polling is None:
+            raise AdapterFault(f"channel {self._name!r} is not open")
+        with translated("deleteWebhook"):
+            await self._bot.delete_webhook(drop_pending_updates=False)  # else people lose what they said meanwhile
+        self._poller = self._poller_for(self._bot, self._polling, pulling)
+        pulling.begun()
+        try:
+            await self._poller.run()
+        finally:
+            self._poller = None
 
     def _lookout_for(self, bot: Bot) -> Lookout:
         settings, url = self._settings, None
@@ -128,10 +139,7 @@ class TelegramAdapter:
         else:
             logger.info("commands registered", extra={"channel": self._name, "languages": given})
 
-    async def _poller_for(self, bot: Bot, polling: HTTPXRequest) -> Poller:
-        with translated("deleteWebhook"):
-            await bot.delete_webhook(drop_pending_updates=False)  # else people lose what they said meanwhile
-
+    def _poller_for(self, bot: Bot, polling: HTTPXRequest, pulling: Pulling) -> Poller:
         async def fetch(offset: int | None) -> Sequence[Fields]:
             # Not by the bot's own method: it reads the updates all at once, and one that it can't read takes all along.
             asked = {"timeout": self._settings.poll_s, "allowed_updates": json.dumps(USED)}
@@ -140,7 +148,9 @@ class TelegramAdapter:
                 found = await polling.post(f"{bot.base_url}/getUpdates?{query}")
             return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
-        return Poller(fetch=fetch, take=self._take, reconnect_s=self._settings.reconnect_s, name=self._name)
+        return Poller(
+            fetch=fetch, take=self._take, pulling=pulling, reconnect_s=self._settings.reconnect_s, name=self._name
+        )
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Take one update, acknowledged once it is stored; the answer is empty, for Telegram would do what stands in it."""

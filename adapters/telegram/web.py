@@ -29,6 +29,7 @@ from telegram.error import (
 from telegram.request import HTTPXRequest
 
 from adapters.errors import Moved, Refused, Throttled, Unknown, Unreachable
+from adapters.telegram.polling import Contested
 from config.channels.telegram import TelegramSettings
 
 for _name, _level in {"httpx": logging.WARNING, "httpcore": logging.WARNING, "telegram": logging.CRITICAL}.items():
@@ -156,7 +157,7 @@ def _said_no(method: str, exc: TelegramError) -> Unreachable | ApiRefused:
         return _unknown_there(method, exc.message)
     if isinstance(exc, Conflict):
         remedy = "another program takes this bot's updates: stop it, or give this channel a bot of its own"
-        return Unreachable(f"{method}: {remedy} ({exc.message})")
+        return Contested(f"{method}: {remedy} ({exc.message})")
     return _refused(method, exc.message)
 
 

@@ -23,6 +23,7 @@ from config.channels.telegram import TelegramSettings
 from tests.fakes import FakeIntake
 from tests.judges.install import HERE, mockpost
 from tests.judges.processes import process
+from tests.pulling import receiving
 from tests.services import free_port
 
 pytestmark = pytest.mark.judge
@@ -67,7 +68,7 @@ async def judge(folder: Path) -> AsyncIterator[str]:
 async def there(tmp_path: Path) -> AsyncIterator[World]:
     async with judge(tmp_path) as url, aiohttp.ClientSession() as session:
         opened = adapter(url)
-        async with opened.running(FakeIntake()):
+        async with receiving(opened, FakeIntake()):
             yield World(url, session, opened)
 
 
@@ -144,7 +145,7 @@ async def test_the_probe_is_answered_and_the_webhook_is_set(there: World) -> Non
 async def test_a_wrong_token_stops_the_channel_with_a_remedy_and_without_the_token(tmp_path: Path) -> None:
     async with judge(tmp_path) as url:
         with pytest.raises(AdapterFault, match="BotFather") as caught:
-            async with adapter(url, token="123:wrong-token").running(FakeIntake()):
+            async with receiving(adapter(url, token="123:wrong-token"), FakeIntake()):
                 pass
 
     assert "wrong-token" not in str(caught.value)

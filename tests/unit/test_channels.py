@@ -19,6 +19,7 @@ from config.loader import Configuration, load
 from gateway.agents.demo import DemoAgent
 from gateway.app import http_channel
 from gateway.channels import Channel, Times
+from gateway.leases import About, ProcessLeases
 from gateway.live import Live, MadeAgent
 from tests.fakes import FakeIntake
 
@@ -265,6 +266,7 @@ async def test_one_that_never_began_can_be_stopped(platform: Platform) -> None:
         settings,
         lambda name, settings: Poller(platform, exclusive=True),
         times=Times(start_s=1, send_s=1, rest_s=1),
+        leases=ProcessLeases(About(release=""), number=None, rest_s=1, clock_ms=lambda: 0),
         noted=lambda channel, outcome: None,
     )
     await channel.stop()

@@ -17,6 +17,7 @@ from adapters.errors import AdapterFault
 from adapters.problems import Problem
 from adapters.slack.signing import sign, timestamp_of, verify
 from tests.fakes import FakeIntake
+from tests.pulling import receiving
 from tests.unit.slack.samples import callback, message
 from tests.unit.slack.world import World, adapter, platform, world
 
@@ -99,7 +100,7 @@ async def test_a_signing_secret_that_everybody_knows_opens_no_channel() -> None:
     """The page's settings say `later` until there is one: whoever has read it could sign as Slack."""
     async with platform() as (_, _, bot):
         with pytest.raises(AdapterFault, match="still says 'later'"):
-            async with adapter(bot, mode="http", signing_secrets=["later"]).running(FakeIntake()):
+            async with receiving(adapter(bot, mode="http", signing_secrets=["later"]), FakeIntake()):
                 pass
 
 

@@ -12,6 +12,7 @@ from adapters.errors import AdapterFault
 from tests.emulators.slack.clock import SteppedClock
 from tests.emulators.slack.faults import broken, refused, slow, throttled
 from tests.fakes import FakeIntake
+from tests.pulling import receiving
 from tests.unit.slack.world import World, adapter, platform, world
 
 pytestmark = pytest.mark.parametrize("mode", ["http", "socket"])
@@ -226,7 +227,7 @@ async def test_a_channel_whose_token_is_not_proved_does_not_open(mode: str, faul
     async with platform(socket_mode=mode == "socket") as (_, _, bot):
         bot.workspace.will("auth.test", fault)
         with pytest.raises(AdapterFault, match=r"auth\.test"):
-            async with adapter(bot, mode=mode).running(FakeIntake()):
+            async with receiving(adapter(bot, mode=mode), FakeIntake()):
                 pass
 
 

@@ -15,6 +15,7 @@ from config.channels.slack import SlackSettings
 from gateway.logs import describe
 from tests.emulators.slack.clock import SteppedClock
 from tests.emulators.slack.faults import Fault, broken, cut_after, cut_before, html, refused, slow_after, throttled
+from tests.pulling import receiving
 from tests.unit.slack.world import CountingIntake, World, adapter, platform, until_it_ends, world
 
 
@@ -357,7 +358,7 @@ async def test_another_bots_mark_is_no_receipt(there: World) -> None:
     asked = await there.ann.says(both, "question")
     address = there.to(both, reply_to=asked)
     other = adapter(second)
-    async with other.running(CountingIntake()):
+    async with receiving(other, CountingIntake()):
         await other.show(address, "theirs, so far", turn="7", shown=None)
         receipt = await other.send(address, "theirs", chunk_id="41")
 

@@ -12,6 +12,7 @@ from adapters.slack.socket_mode import wait_s
 from tests.emulators.slack.clock import SteppedClock
 from tests.emulators.slack.faults import broken, refused, throttled
 from tests.fakes import FakeIntake
+from tests.pulling import receiving
 from tests.unit.slack.world import World, adapter, platform, until_it_ends, world
 
 
@@ -46,7 +47,7 @@ async def test_a_refused_handshake_is_tried_again_with_a_new_ticket() -> None:
     """The SDK tries the used one for ever (platform-facts 1.1)."""
     async with platform(socket_mode=True) as (_, app, bot):
         app.sockets.refuse = 2
-        async with adapter(bot, mode="socket").running(FakeIntake()):
+        async with receiving(adapter(bot, mode="socket"), FakeIntake()):
             tickets = [ticket for ticket, _ in app.sockets.handshakes]
             assert [False, False, True] == [let_in for _, let_in in app.sockets.handshakes]
             assert 3 == len(set(tickets))
@@ -63,7 +64,7 @@ async def test_greeted_and_dropped_at_once_is_a_failure() -> None:
     async with platform(socket_mode=True) as (_, app, bot):
         app.sockets.drop = 3
         began = asyncio.get_running_loop().time()
-        async with adapter(bot, mode="socket", reconnect_s=0.1).running(FakeIntake()):
+        async with receiving(adapter(bot, mode="socket", reconnect_s=0.1), FakeIntake()):
             await app.sockets.connected()
             assert 0.3 <= asyncio.get_running_loop().time() - began
 
@@ -104,7 +105,7 @@ async def test_a_channel_that_is_not_greeted_does_not_open_and_says_why() -> Non
     async with platform(socket_mode=True) as (_, app, bot):
         app.sockets.mute = 100
         with pytest.raises(AdapterFault, match="no socket: not greeted yet"):
-            async with adapter(bot, mode="socket", timeout_s=0.3).running(FakeIntake()):
+            async with receiving(adapter(bot, mode="socket", timeout_s=0.3), FakeIntake()):
                 pass
 
 
@@ -140,7 +141,7 @@ async def test_what_slack_says_about_waiting_is_kept_to(caplog: pytest.LogCaptur
     """A 429 or 5xx on the way to a new socket does not end the channel. The log tells which channel was deaf meanwhile."""
     async with platform(socket_mode=True) as (_, app, bot):
         app.will("apps.connections.open", throttled(1), broken(503))
-        async with adapter(bot, mode="socket").running(FakeIntake()):
+        async with receiving(adapter(bot, mode="socket"), FakeIntake()):
             assert 1 == len(app.sockets.open)
 
     assert {"acme"} == channels_told(caplog, "socket lost")
@@ -150,7 +151,7 @@ async def test_a_channel_that_gets_no_socket_does_not_open_and_says_why() -> Non
     async with platform(socket_mode=True) as (_, app, bot):
         app.faults.always("apps.connections.open", refused("not_allowed_token_type"))
         with pytest.raises(AdapterFault, match=r"no socket.*not_allowed_token_type.*xapp-"):
-            async with adapter(bot, mode="socket", timeout_s=0.5).running(FakeIntake()):
+            async with receiving(adapter(bot, mode="socket", timeout_s=0.5), FakeIntake()):
                 pass
 
 

@@ -20,6 +20,7 @@ from tests.emulators.slack.members import Member
 from tests.emulators.slack.server import Slack, slack
 from tests.emulators.slack.workspace import Workspace
 from tests.fakes import FakeIntake
+from tests.pulling import receiving
 from tests.serving import serving
 
 
@@ -71,7 +72,7 @@ def adapter(bot: Bot, *, mode: str = "http", shelf: ProcessShelf | None = None, 
 
 async def until_it_ends(channel: SlackAdapter, what: Awaitable[None]) -> None:
     """Open the channel, let something happen, and stay until it ends by itself."""
-    async with channel.running(FakeIntake()), asyncio.timeout(20):
+    async with receiving(channel, FakeIntake()), asyncio.timeout(20):
         await what
         await asyncio.Event().wait()
 

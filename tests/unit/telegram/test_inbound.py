@@ -16,6 +16,7 @@ from tests.emulators.telegram import rooms
 from tests.emulators.telegram.emulator import telegram
 from tests.emulators.telegram.faults import Fault, conflicting, cut, html, lost, server_error, throttled
 from tests.fakes import FakeIntake
+from tests.pulling import receiving
 from tests.unit.emulators.telegram.bot_client import client
 from tests.unit.telegram.world import MENU, World, adapter, world
 
@@ -136,7 +137,7 @@ async def test_a_restart_loses_nothing_and_hears_nothing_twice() -> None:
     async with telegram() as tg:
         ann, intake = tg.person("Ann"), FakeIntake()
         chat = tg.private(ann)
-        async with adapter(tg).running(intake):
+        async with receiving(adapter(tg), intake):
             await tg.bot.updates.polled()
             ann.says(chat, "one")
             async with asyncio.timeout(10):
@@ -144,7 +145,7 @@ async def test_a_restart_loses_nothing_and_hears_nothing_twice() -> None:
             tg.bot.updates.put_raw({"message": chat.messages()[-1].body}, queue="not confirmed")
         ann.says(chat, "two")
         ann.says(chat, "三")
-        async with adapter(tg).running(intake), asyncio.timeout(10):
+        async with receiving(adapter(tg), intake), asyncio.timeout(10):
             await intake.holding(3)
 
         assert ["one", "two", "三"] == [event.text for event in intake.messages]
@@ -166,7 +167,7 @@ async def test_a_webhook_left_behind_does_not_keep_the_poller_out() -> None:
         there.tg.hosts.clear()  # nobody home
         there.ann.says(there.dm, "waiting")
         intake = FakeIntake()
-        async with adapter(there.tg).running(intake), asyncio.timeout(10):
+        async with receiving(adapter(there.tg), intake), asyncio.timeout(10):
             await intake.holding(1)
 
         assert ["waiting"] == [event.text for event in intake.messages]
@@ -218,7 +219,7 @@ async def test_a_wrong_token_keeps_the_channel_from_starting(mode: str, token: s
     async with world() as there:
         stranger = adapter(there.tg, mode=mode, token=token)
         with pytest.raises(AdapterFault, match="the token is wrong") as caught:
-            async with stranger.running(FakeIntake()):
+            async with receiving(stranger, FakeIntake()):
                 pass
         assert token not in str(caught.value)
         with pytest.raises(AdapterFault, match="not open"):
@@ -372,7 +373,7 @@ async def test_the_webhook_is_set_where_it_differs_and_only_there() -> None:
     """Also where the secret changed, which the platform does not tell."""
     async with world(mode="webhook") as there:
         for secret in ("a-secret_Token", "a-secret_Token", "another"):
-            async with adapter(there.tg, mode="webhook", secret_token=secret).running(FakeIntake()):
+            async with receiving(adapter(there.tg, mode="webhook", secret_token=secret), FakeIntake()):
                 pass
         calls = there.tg.called("setWebhook")
 
@@ -383,10 +384,10 @@ async def test_the_webhook_is_set_where_it_differs_and_only_there() -> None:
 @BOTH
 async def test_the_menu_is_given_in_each_language_once(mode: str) -> None:
     async with world(mode=mode) as there:
-        async with adapter(there.tg, there.tg.add_bot("other_bot")).running(FakeIntake()):
+        async with receiving(adapter(there.tg, there.tg.add_bot("other_bot")), FakeIntake()):
             await there.tg.wait_called("setMyCommands", times=6)
         before, looked_up = len(there.tg.called("setMyCommands")), len(there.tg.called("getMyCommands"))
-        async with adapter(there.tg, mode="webhook").running(FakeIntake()):
+        async with receiving(adapter(there.tg, mode="webhook"), FakeIntake()):
             await there.tg.wait_called("getMyCommands", times=looked_up + 3)
         kept = {language: menu for (_, language), menu in there.tg.bot.commands.items()}
 
@@ -411,7 +412,7 @@ async def test_a_menu_that_cannot_be_given_is_told_of(
         assert not there.tg.called("getMyCommands")
         there.tg.faults.plan("getMyCommands", fault)
         bot, intake = there.tg.add_bot("other_bot"), FakeIntake()
-        async with adapter(there.tg, bot).running(intake), asyncio.timeout(10):
+        async with receiving(adapter(there.tg, bot), intake), asyncio.timeout(10):
             while "commands not registered" not in caplog.messages:
                 await asyncio.sleep(0)
             there.ann.says(there.tg.private(there.ann, bot), "hi")
@@ -427,7 +428,7 @@ async def test_a_menu_that_takes_its_time_keeps_nobody_waiting() -> None:
     async with world(commands=False) as there:
         there.tg.faults.plan("getMyCommands", lost(done=False))
         bot, intake = there.tg.add_bot("other_bot"), FakeIntake()
-        async with asyncio.timeout(4), adapter(there.tg, bot).running(intake):
+        async with asyncio.timeout(4), receiving(adapter(there.tg, bot), intake):
             there.ann.says(there.tg.private(there.ann, bot), "hi")
             await intake.holding(1)
 

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from adapters.base import Pulling
 from adapters.errors import Overloaded, Throttled, Unreachable
 from adapters.problems import Problem
-from adapters.telegram.polling import Poller
+from adapters.telegram.polling import Contested, Poller
 from adapters.telegram.receiving import NotTaken
+from tests.pulling import AlwaysOurs
 from tests.virtual_time import in_virtual_time
 
 
@@ -50,9 +52,9 @@ class Store:
         self.taken.append(update["update_id"])
 
 
-async def polled(platform: Platform, store: Store) -> Poller:
+async def polled(platform: Platform, store: Store, pulling: Pulling | None = None) -> Poller:
     """Poll until nothing more is planned."""
-    poller = Poller(fetch=platform.fetch, take=store.take, reconnect_s=8, name="acme")
+    poller = Poller(fetch=platform.fetch, take=store.take, pulling=pulling or AlwaysOurs(), reconnect_s=8, name="acme")
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(poller.run())
         await platform.done.wait()
@@ -137,7 +139,7 @@ async def test_an_update_without_a_number_is_passed_over() -> None:
 
     taken: list[Any] = []
     done = asyncio.Event()
-    poller = Poller(fetch=fetch, take=take, reconnect_s=1, name="acme")
+    poller = Poller(fetch=fetch, take=take, pulling=AlwaysOurs(), reconnect_s=1, name="acme")
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(poller.run())
         await done.wait()
@@ -158,7 +160,7 @@ def test_what_can_never_be_confirmed_is_not_asked_for_without_a_pause() -> None:
             await asyncio.sleep(0.001)
 
         calls: list[int | None] = []
-        poller = Poller(fetch=fetch, take=take, reconnect_s=8, name="acme")
+        poller = Poller(fetch=fetch, take=take, pulling=AlwaysOurs(), reconnect_s=8, name="acme")
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(10):
                 await poller.run()
@@ -193,3 +195,51 @@ def test_a_fault_of_our_own_is_told_by_its_kind() -> None:
     poller = in_virtual_time(polled(platform, Store()))
 
     assert "ValueError" == poller.problem
+
+
+class Counted(AlwaysOurs):
+    """Implements `Pulling`: ours for so many questions, and lets it through to another after so many failures in a row."""
+
+    def __init__(self, *, ours: int = 1000, most: int = 1000) -> None:
+        self.ours = ours
+        self.most = most
+        self.failures: list[int] = []
+
+    def mine(self) -> bool:
+        self.ours -= 1
+        return self.ours >= 0
+
+    def failed(self, times: int) -> None:
+        self.failures.append(times)
+        if times >= self.most:
+            raise InterruptedError("another one's turn")
+
+
+async def test_nothing_is_asked_for_any_more_once_it_is_another_one_s_to_ask() -> None:
+    """One that wakes late takes nothing from who follows it: it looks before each call (platform-facts 2.2)."""
+    platform = Platform([1], [2], [3])
+    poller = Poller(fetch=platform.fetch, take=Store().take, pulling=Counted(ours=2), reconnect_s=8, name="acme")
+    await poller.run()
+
+    assert [None, 2] == platform.offsets
+
+
+def test_a_platform_that_cannot_be_reached_from_here_is_left_to_others() -> None:
+    """Failures in a row are told; what comes of it is not the poller's to say."""
+    platform, pulling = Platform([1], *[Unreachable("away")] * 5), Counted(most=3)
+    poller = Poller(fetch=platform.fetch, take=Store().take, pulling=pulling, reconnect_s=8, name="acme")
+    with pytest.raises(InterruptedError):
+        in_virtual_time(poller.run())
+
+    assert [1, 2, 3] == pulling.failures
+
+
+@pytest.mark.parametrize(
+    "answer", [Contested("409"), Throttled("429", retry_after_s=1)], ids=lambda answer: type(answer).__name__
+)
+def test_a_platform_that_answers_has_been_reached(answer: Exception) -> None:
+    """A 409 means to wait and to look whether it is still ours: another instance, late or new, was there in between."""
+    platform, pulling = Platform(*[answer] * 5), Counted()
+    in_virtual_time(polled(platform, Store(), pulling))
+
+    assert [] == pulling.failures
