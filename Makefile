@@ -11,10 +11,10 @@ PEERS := .peers
 # itself and in sight of everybody; what fails twice fails.
 TEST := $(PY) -m pytest -q
 WORKERS = -n 3 --dist worksteal
-FAST = -m "not browser and not judge"
+FAST = -m "not browser and not judge and not chaos"
 ALONE = { echo "FAILED ONCE (above); the same tests again, alone:"; $(TEST) --last-failed --last-failed-no-failures none; }
 
-.PHONY: help install run check test test-all bench bench-memory bench-scale bench-peers small-model schema clean
+.PHONY: help install run check test test-all chaos bench bench-memory bench-scale bench-peers small-model schema clean
 
 help:            ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
@@ -58,13 +58,18 @@ test: $(VENV)/.dev     ## everything that needs nothing but Python packages
 	$(PY) -m coverage combine --quiet --append
 	$(PY) -m coverage report --format=total
 
-test-all: test         ## make test, then the browser, the foreign judges, and Debian's older PostgreSQL and Redis
+test-all: test         ## make test, then the browser, the foreign judges, chaos' short form, and Debian's older PostgreSQL and Redis
 	$(TEST) -m "browser or judge" || $(ALONE)
+	$(TEST) -m chaos
 	export CLEW_POSTGRES_BIN="$$(ls -d /usr/lib/postgresql/*/bin | tail -n 1)" CLEW_REDIS_SERVER="$$(command -v redis-server)"; \
 	  $(TEST) -n 2 --dist worksteal tests/contracts/test_store.py tests/contracts/test_inbox.py \
 	    tests/contracts/test_derived.py tests/contracts/test_store_owners.py tests/contracts/test_vectors.py tests/contracts/test_persons.py \
 	    tests/contracts/test_forgetting.py tests/contracts/test_links.py tests/contracts/test_admin_database.py tests/contracts/test_looking.py \
 	    tests/contracts/test_browsing.py tests/contracts/test_takeover_rows.py tests/contracts/test_usage.py -k postgres || $(ALONE)
+
+chaos: $(VENV)/.dev    ## gateways killed, frozen and cut off while people talk; SEED=7 MINUTES=5 INSTANCES=3 SCOPES=2000
+	$(PY) -m tests.chaos $(if $(SEED),--seed $(SEED)) --seconds $$(( 60 * $(or $(MINUTES),5) )) \
+	  --instances $(or $(INSTANCES),3) --scopes $(or $(SCOPES),2000)
 
 bench: $(VENV)/.bench  ## the figures of tests/bench/README.md
 	$(PY) -m tests.bench

@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.chaos.people import MIX, WAYS
+from tests.chaos.people import WAYS, mix
 from tests.chaos.plan import drawn, read, written
 from tests.chaos.run import LEASE_S, Options, Report, run
 from tests.services import running_postgres, running_valkey
@@ -43,7 +43,8 @@ def told(report: Report, options: Options, folder: Path) -> str:
         return "\n".join([*said, "every promise was kept"])
     said += ["", f"{len(report.violations)} BROKEN PROMISES:"]
     said += [f"  {violation}" for violation in report.violations[:SHOWN]]
-    ways = "" if tuple(options.ways) == MIX else f" --ways {','.join(options.ways)}"
+    usual = mix(options.scopes, options.seconds)
+    ways = "" if tuple(options.ways) == usual else f" --ways {','.join(options.ways)}"
     again = f"--seconds {options.seconds:g} --instances {options.instances} --scopes {options.scopes}{ways}"
     return "\n".join([*said, f"again: python -m tests.chaos --seed {options.seed} {again}"])
 
@@ -55,14 +56,14 @@ def _options(arguments: list[str]) -> tuple[Options, Path]:
     parser.add_argument("--seconds", type=float, default=40.0, help="how long people talk")
     parser.add_argument("--instances", type=int, default=3)
     parser.add_argument("--scopes", type=int, default=150)
-    parser.add_argument("--ways", default=",".join(MIX), help="by which people talk")
+    parser.add_argument("--ways", default=None, help="by which people talk")
     given = parser.parse_args(arguments)
     seed = secrets.randbelow(1_000_000) if given.seed is None else given.seed
     if given.plan is None:
         plan = drawn(seed, seconds=given.seconds, instances=given.instances, lease_s=LEASE_S)
     else:
         plan = read(given.plan.read_text("utf-8"))
-    ways = [name for name in given.ways.split(",") if name]
+    ways = mix(given.scopes, given.seconds) if given.ways is None else tuple(given.ways.split(","))
     if unknown := set(ways) - set(WAYS):
         parser.error(f"no such ways: {', '.join(sorted(unknown))}; there are: {', '.join(WAYS)}")
     folder = Path(tempfile.mkdtemp(prefix=f"clew-chaos-{seed}-{time.strftime('%H%M%S')}-"))

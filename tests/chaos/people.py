@@ -32,13 +32,18 @@ from tests.emulators.telegram.rooms import open_topic
 from tests.scenarios.world import SECRET, Hook
 
 WAYS = ("webhook", "telegram-webhook", "telegram-polling", "slack-http", "slack-socket")
-MIX = (*WAYS[:-1], *WAYS)
-"""Half as many in the workspace with growing answers: it takes fifty edits a minute from an app."""
 PUBLIC = "https://clew.example"
 PATIENCE_S = 6.0  # of a program that sends a webhook
 WAIT_S = 1.0
 
 _SHOWING = "show_every_s: 1, first_use_notice: false, observe: true, limits: {per_minute: 100000}"
+
+
+def mix(scopes: int, seconds: float) -> tuple[str, ...]:
+    """Return by which ways how many talk: all alike, but for the workspace with growing answers, which takes fifty edits a
+    minute from an app."""
+    growing = max(6.0, seconds / 60 * 12)
+    return (*WAYS[:-1] * max(1, round(scopes / growing / (len(WAYS) - 1))), WAYS[-1])
 
 
 class Way(Protocol):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 from tests.chaos.evidence import WHOLE, canaries, tokens
+from tests.chaos.people import WAYS as ALL
+from tests.chaos.people import mix
 from tests.chaos.talk import answer, lines, places
 
 WAYS = ("webhook", "telegram-polling", "slack-http")
@@ -62,6 +64,14 @@ def test_nobody_has_two_private_talks() -> None:
 
     assert len(alone) == len(set(alone))
     assert 100 == sum(place.way == "webhook" for place in places(200, (*WAYS, "webhook")))
+
+
+def test_few_talk_where_growing_answers_are_rationed() -> None:
+    """About a dozen scopes a minute."""
+    for scopes, seconds, most in ((120, 20.0, 8), (2000, 300.0, 70)):
+        counts = Counter(place.way for place in places(scopes, mix(scopes, seconds)))
+        assert set(ALL) == set(counts)
+        assert 4 <= counts["slack-socket"] <= most
 
 
 async def test_an_answer_names_what_it_answers_and_is_whole_at_its_end() -> None:
