@@ -58,6 +58,10 @@ def parser() -> argparse.ArgumentParser:
     people = verb("people", "persons: list, show, export or erase PERSON", as_json=True)
     people.add_argument("act", choices=("list", "show", "export", "erase"))
     people.add_argument("person", nargs="?", metavar="PERSON", help="a number, or an account: KIND:TENANT:ACCOUNT")
+    people.add_argument(
+        "--url",
+        help="who is to erase: a running gateway, with its API token in CLEW_TOKEN (default: the one on this machine)",
+    )
     told = "what an admin can do: PART.VERB FIELD=VALUE …; without one, the list of them; first-owner NAME makes the first user"
     admin = verb("admin", told, as_json=True)
     admin.add_argument("operation", nargs="?", metavar="PART.VERB")

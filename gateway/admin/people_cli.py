@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
@@ -14,6 +15,8 @@ import msgspec
 from config.loader import Configuration
 from config.masking import secrets_of
 from gateway import logs
+from gateway.admin.acts.people import ERASE, EraseAsked, EraseTold
+from gateway.admin.admin_cli import CannotCall, call
 from gateway.admin.door import ask
 from gateway.admin.people import Receipt
 from gateway.app import erase_alone, open_reading, sqlite_path
@@ -46,7 +49,8 @@ async def people(configuration: Configuration, args: argparse.Namespace) -> int:
         case "export":
             return await _reading(configuration, lambda store: _export(store, who))
         case _:
-            return await _erase(configuration, who, as_json=args.json)
+            url = args.url or os.environ.get("CLEW_URL")
+            return await _erase(configuration, who, url=url, as_json=args.json)
 
 
 async def _reading(configuration: Configuration, act: Callable[[FullStore], Awaitable[int]]) -> int:
@@ -110,10 +114,10 @@ async def _export(store: FullStore, who: int | Identity) -> int:
     return OK
 
 
-async def _erase(configuration: Configuration, who: int | Identity, *, as_json: bool) -> int:
+async def _erase(configuration: Configuration, who: int | Identity, *, url: str | None, as_json: bool) -> int:
     try:
-        receipt = await _erased(configuration, who)
-    except (MemoryFault, StoreBusy) as fault:
+        receipt = await _erased(configuration, who, url)
+    except (MemoryFault, StoreBusy, CannotCall) as fault:
         return _say(str(fault), FAILED)
     if receipt is None:
         return _unknown(who)
@@ -127,8 +131,14 @@ async def _erase(configuration: Configuration, who: int | Identity, *, as_json: 
     return OK
 
 
-async def _erased(configuration: Configuration, who: int | Identity) -> Receipt | None:
-    """Let the gateway do it that runs on the same file; if none does, do it here, and log it as that would."""
+async def _erased(configuration: Configuration, who: int | Identity, url: str | None) -> Receipt | None:
+    """Let the gateway do it that runs at `url`, or on the same file; if none does, do it here, and log it as that would: on
+    PostgreSQL as one instance among those that run."""
+    person_id = None if url is None else await _number(configuration, who)
+    if url is not None and person_id is not None:
+        asked = EraseAsked(person=str(person_id), confirm=True)
+        told: EraseTold = await call(ERASE, asked, url=url, token=os.environ.get("CLEW_TOKEN", ""))
+        return Receipt(person=told.person, erased=told.counts)
     path = sqlite_path(configuration.settings.storage)
     if path is not None:
         try:
@@ -137,6 +147,14 @@ async def _erased(configuration: Configuration, who: int | Identity) -> Receipt 
             pass  # none runs: else the store's lock will say that one does
     logs.configure(configuration.settings.server.log_level, secrets=secrets_of(configuration.settings))
     return await erase_alone(configuration, who)
+
+
+async def _number(configuration: Configuration, who: int | Identity) -> int | None:
+    """Return the person's number; None: nobody is known by the account, but words of theirs may wait in the queues."""
+    if isinstance(who, int):
+        return who
+    async with open_reading(configuration.settings) as store:
+        return await store.persons.of(who)
 
 
 def _told(person: Person) -> dict[str, Any]:
