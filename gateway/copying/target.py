@@ -16,6 +16,7 @@ import msgspec
 import psycopg
 from psycopg import sql
 
+from gateway.copying.batch import Batch, Row
 from gateway.copying.plan import LEFT_OUT, SEEDED, Column, Step, Table
 from gateway.copying.refusals import CannotCopy
 
@@ -40,8 +41,6 @@ _PROGRESS = """CREATE TABLE IF NOT EXISTS copy_progress (
 _LANES = """
 INSERT INTO inbox_lanes (lane, since_ms) SELECT lane, min(accepted_ms) FROM inbox_events
 WHERE state IN ('accepted', 'running') AND kind = 'message' GROUP BY lane"""
-
-Row = tuple[Any, ...]  # as the driver hands it out: the raw edge
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,58 +192,6 @@ class Target:
     def _one(self, query: sql.Composed | sql.SQL) -> Any:
         ((value,),) = self._db.execute(query).fetchall()
         return value
-
-
-class Batch:
-    """Rows on their way; `rows`, `after` and `done` are what is noted of them."""
-
-    def __init__(self, db: psycopg.Connection[Row]) -> None:
-        self._db = db
-        self.rows = 0
-        self.after: Sequence[Any] | None = None
-        self.done = False
-
-    def clear(self, step: Step) -> None:
-        """Take away what stands in a table since it was made."""
-        self._db.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(step.table)))
-
-    def write(self, step: Step, rows: Iterator[tuple[Row, list[Any]]]) -> None:
-        """Write rows, those columns empty that refer to rows of the same table."""
-        places = [place for place, name in enumerate(step.columns) if name in step.later]
-        names = sql.SQL(", ").join(map(sql.Identifier, step.columns))
-        table = into = sql.Identifier(step.table)
-        if step.guarded:  # COPY would go past the policies, so the server refuses it there
-            into = sql.Identifier(f"copied_{step.table}")
-            self._db.execute(sql.SQL("CREATE TEMP TABLE {} (LIKE {}) ON COMMIT DROP").format(into, table))
-        with self._db.cursor() as cursor, cursor.copy(sql.SQL("COPY {} ({}) FROM STDIN").format(into, names)) as copy:
-            for key, row in rows:
-                for place in places:
-                    row[place] = None
-                copy.write_row(row)
-                self.after = key
-                self.rows += 1
-        if step.guarded:
-            self._db.execute(
-                sql.SQL("INSERT INTO {table} ({names}) OVERRIDING SYSTEM VALUE SELECT {names} FROM {into}").format(
-                    table=table, names=names, into=into
-                )
-            )
-
-    def refer(self, step: Step, rows: Iterator[tuple[Row, list[Any]]]) -> None:
-        """Fill those columns of rows that stand."""
-        places = [step.columns.index(name) for name in step.later]
-        query = sql.SQL("UPDATE {} SET {} WHERE {}").format(
-            sql.Identifier(step.table),
-            sql.SQL(", ").join(sql.SQL("{} = %s").format(sql.Identifier(name)) for name in step.later),
-            sql.SQL(" AND ").join(sql.SQL("{} = %s").format(sql.Identifier(name)) for name in step.key),
-        )
-        values = []
-        for key, row in rows:
-            values.append((*(row[place] for place in places), *key))
-            self.after = key
-            self.rows += 1
-        with self._db.cursor() as cursor:
-            cursor.executemany(query, values)
 
 
 @contextmanager
