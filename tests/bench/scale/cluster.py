@@ -114,6 +114,13 @@ def admin(url: str) -> Iterator[psycopg.Connection]:
         yield db
 
 
+async def learned(url: str) -> None:
+    """Wait until every turn has been learned from."""
+    with admin(url) as db:
+        while db.execute("SELECT EXISTS (SELECT FROM ledgers WHERE due_ms IS NOT NULL)").fetchall()[0][0]:
+            await asyncio.sleep(0.2)  # nothing of ours tells who looks from outside
+
+
 def connections(server: Postgres, url: str) -> int:
     """Return how many sessions the database has, ours for looking not counted."""
     with admin(url) as db:

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from tests.bench.consumption import CORES, anonymous_mb, cpu_s, machine_busy_s, server_cpu_s
-from tests.bench.scale.cluster import Helper, connections, gateways, helper, model, percentile
+from tests.bench.scale.cluster import Helper, connections, gateways, helper, learned, model, percentile
 from tests.bench.scale.driver import WAITED_MS, Load
 from tests.bench.tables import Cell, Table
 from tests.services import Postgres, running_postgres
@@ -70,6 +70,7 @@ async def measure(quick: bool) -> AsyncIterator[Table]:
         ),
         rows=rows,
         notes=(
+            "CPU a turn holds what is learned from it behind its answer.",
             f"{CORES} cores for everything, the driver and the model too. PostgreSQL as in tests: it syncs nothing to disk.",
             f"*Waited for a look*: {WAITED_MS} ms or more, as when the instance that took the message in is not the one that "
             "answers.",
@@ -87,32 +88,32 @@ async def _round(server: Postgres, count: int, url: str, model_pid: int, driver:
             urls = [gateway.url for gateway in running]
             pids = [gateway.pid for gateway in running]
             await driver.drive(_load(urls, WARM, f"warm{time.monotonic_ns()}"))
-            before = [cpu_s(pid) for pid in pids]
-            theirs, around, machine = server_cpu_s(server), cpu_s(model_pid), machine_busy_s()
+            await learned(storage)
+            before, theirs, around = [cpu_s(pid) for pid in pids], server_cpu_s(server), cpu_s(model_pid)
+            machine = machine_busy_s()
             went = await driver.drive(_load(urls, turns, f"load{time.monotonic_ns()}"))
-            spent = [cpu_s(pid) - was for pid, was in zip(pids, before, strict=True)]
-            theirs, around, machine = (
-                server_cpu_s(server) - theirs,
-                cpu_s(model_pid) - around,
-                machine_busy_s() - machine,
-            )
+            machine = machine_busy_s() - machine
+            under_load = [cpu_s(pid) - was for pid, was in zip(pids, before, strict=True)]
+            around, server_load = cpu_s(model_pid) - around, server_cpu_s(server) - theirs
+            await learned(storage)
+            spent = sum(cpu_s(pid) - was for pid, was in zip(pids, before, strict=True))
+            theirs = server_cpu_s(server) - theirs
             shares = {
-                "a gateway's one core": max(spent) / went.seconds,
+                "a gateway's one core": max(under_load) / went.seconds,
                 "the driver's one core": went.cpu_s / went.seconds,
                 "the model's one core": around / went.seconds,
             }
+            ours = (sum(under_load) + server_load + around + went.cpu_s) / went.seconds
             return Round(
                 per_s=turns / went.seconds,
                 p50_ms=percentile(went.times_ms, 50),
                 p99_ms=percentile(went.times_ms, 99),
-                gateway_ms=sum(spent) * 1000 / turns,
+                gateway_ms=spent * 1000 / turns,
                 server_ms=theirs * 1000 / turns,
                 around_ms=(went.cpu_s + around) * 1000 / turns,
                 waited=sum(one >= WAITED_MS for one in went.times_ms) / turns,
                 lost=went.lost,
-                bound_by=bound_by(
-                    shares, machine / went.seconds, ours=(sum(spent) + theirs + around + went.cpu_s) / went.seconds
-                ),
+                bound_by=bound_by(shares, machine / went.seconds, ours=ours),
                 connections=connections(server, storage) / count,
                 rss_mb=statistics.mean(anonymous_mb(pid) for pid in pids),
             )

@@ -6,10 +6,9 @@ turn). What grows with conversations, persons or days and not with messages is s
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 
-from tests.bench.scale.cluster import admin, gateways, helper, model
+from tests.bench.scale.cluster import admin, gateways, helper, learned, model
 from tests.bench.scale.driver import Load
 from tests.bench.tables import Cell, Table
 from tests.services import running_postgres
@@ -36,9 +35,7 @@ async def measure(quick: bool) -> AsyncIterator[Table]:
             went = await driver.drive(
                 Load(urls=[gateway.url], turns=turns, in_flight=20, conversations=CONVERSATIONS, name="s")
             )
-            with admin(url) as db:
-                while db.execute("SELECT EXISTS (SELECT FROM ledgers WHERE due_ms IS NOT NULL)").fetchall()[0][0]:
-                    await asyncio.sleep(0.2)  # nothing of ours tells who looks from outside
+            await learned(url)
         with admin(url) as db:
             db.execute("VACUUM ANALYZE")
             ((messages, text),) = db.execute("SELECT count(*), avg(octet_length(text)) FROM messages").fetchall()
