@@ -78,6 +78,7 @@ from gateway.inbox.sqlite import SqliteInbox
 from gateway.intake import Intake
 from gateway.lanes import Lanes
 from gateway.learning import Learner
+from gateway.leases import About, Leases, ProcessLeases, given_up, once
 from gateway.linking import Linking, Mover
 from gateway.live import Live, MadeAgent
 from gateway.mailbox import Mailbox
@@ -152,6 +153,7 @@ class Storage:
     store: FullStore
     queues: Queues
     admin: Database
+    leases: Leases
     warning: str | None = None  # what guards the store less than it might
 
 
@@ -172,14 +174,16 @@ def make_folder(folder: Path) -> None:
 
 @asynccontextmanager
 async def open_storage(settings: Settings, *, ids: Ids) -> AsyncIterator[Storage]:
-    """Open store and queues, migrate them, and close them at the end. Raises `StoreUnavailable` and `SchemaTooNew`."""
+    """Open store and queues, migrate them, and close them at the end. `ids` are this instance's own from then on. Raises
+    `StoreUnavailable`, `SchemaTooNew` and `CannotJoin`."""
     database, queue = settings.database, settings.queue
     path = sqlite_path(settings.storage)
     async with AsyncExitStack() as stack:
         store: FullStore
         queues: Queues
         admin: Database
-        warning = None
+        leases: Leases
+        warning, about, number = None, About(release=VERSION), settings.server.instance
         if path is not None:
             make_folder(path.parent)
             stack.enter_context(StoreLock(path))
@@ -200,16 +204,18 @@ async def open_storage(settings: Settings, *, ids: Ids) -> AsyncIterator[Storage
             admin = await stack.enter_async_context(
                 SqliteDatabase(path, write_turn=write_turn, timeout_s=database.timeout_s)
             )
+            leases = ProcessLeases(about, number=number, rest_s=queue.poll_s, clock_ms=now_ms)
         else:
             from gateway.admin.postgres import PostgresDatabase
             from gateway.inbox.postgres import PostgresInbox  # only who uses a database pays for its driver
+            from gateway.inbox.postgres_joining import Entry
             from memory.stores.postgres import PostgresStore
 
             truth = await stack.enter_async_context(
                 PostgresStore(settings.storage, ids=ids, pool_size=database.pool, timeout_s=database.timeout_s)
             )
             store, warning = truth, truth.warning
-            queues = await stack.enter_async_context(
+            queues = shared = await stack.enter_async_context(
                 PostgresInbox(
                     settings.storage,
                     pool_size=database.pool,
@@ -217,8 +223,10 @@ async def open_storage(settings: Settings, *, ids: Ids) -> AsyncIterator[Storage
                     lease_s=queue.lease_s,
                     poll_s=queue.poll_s,
                     accept_max=queue.accept_max,
+                    entry=Entry(about=about, number=number, numbered=ids.renumber),
                 )
             )
+            leases = shared.leases
             admin = await stack.enter_async_context(
                 PostgresDatabase(settings.storage, pool_size=ADMIN_POOL, timeout_s=database.timeout_s)
             )
@@ -228,7 +236,7 @@ async def open_storage(settings: Settings, *, ids: Ids) -> AsyncIterator[Storage
             store = await stack.enter_async_context(
                 RedisCache(store, settings.redis, ttl_s=database.cache_s, timeout_s=database.cache_timeout_s)
             )
-        yield Storage(store=store, queues=queues, admin=admin, warning=warning)
+        yield Storage(store=store, queues=queues, admin=admin, leases=leases, warning=warning)
 
 
 @asynccontextmanager
@@ -272,7 +280,8 @@ async def erase_alone(configuration: Configuration, who: int | Identity) -> Rece
     async def ended(_turn_id: int) -> None:
         """Nobody follows a turn here."""
 
-    async with open_storage(settings, ids=Ids(0)) as storage:
+    beside = settings.model_copy(update={"server": settings.server.model_copy(update={"instance": None})})
+    async with open_storage(beside, ids=Ids(0)) as storage:
         eraser = Eraser(
             store=storage.store,
             queues=storage.queues,
@@ -376,7 +385,7 @@ async def run(
     tokenizers = Tokenizers()
     tracing = traced(settings.telemetry, instance=f"{ids.next():x}", version=VERSION, ended=metrics.spans_ended)
     async with tracing as traces, opened(settings, ids=ids) as storage, open_hot(settings) as hot:
-        store, queues = storage.store, storage.queues
+        store, queues, leases = storage.store, storage.queues, storage.leases
         layers = layers_over(path, environ, storage.admin, settings, clock=now_ms)
         configuration = await layers.loader.start()
         settings = configuration.settings
@@ -395,6 +404,7 @@ async def run(
                 metrics=metrics,
             ),
             times=Times(start_s=queue.start_s, send_s=queue.send_s, rest_s=queue.restart_s),
+            leases=leases,
             noted=lambda channel, outcome: metrics.channel_started(channel=channel, outcome=outcome),
             placed=lambda changed: rooms.applied(changed),
         )
@@ -410,7 +420,7 @@ async def run(
         )
         memory = Memory(store, tokenizers=tokenizers, due=lambda: learner.wake(), meaning=meaning)
 
-        mover = Mover(store.links, look_s=MOVED_S)
+        mover, finisher = Mover(store.links, look_s=None), Mover(store.links, look_s=MOVED_S)
 
         def accounts_changed() -> None:
             people.forget()
@@ -609,6 +619,7 @@ async def run(
             store=store,
             inbox=queues,
             live=live,
+            leases=leases,
             timeout_s=settings.database.timeout_s,
             embedder=(lambda: None) if embedding is None else lambda: embedding.problem,
             settings=lambda: layers.loader.warning,
@@ -707,11 +718,12 @@ async def run(
             console=lambda: console_of(live),
             ready=health.check,
             admin=entered if settings.admin.enabled else (),
-            metrics=lambda: rendered(metrics, queues, health),
+            metrics=lambda: rendered(metrics, queues, health, leases),
             refused=lambda channel, code: metrics.request_refused(channel=channel, code=code),
         )
 
         def rescheduled() -> None:
+            leases.tell(live.configuration.revision)
             retention.rescheduled()
             probe.rescheduled()
 
@@ -748,16 +760,19 @@ async def run(
             lasting = [
                 tasks.create_task(follow_settings(tasks), name="settings"),
                 tasks.create_task(hear(storage.admin, nudge), name="revisions"),
-                tasks.create_task(retention.run(), name="retention"),
+                tasks.create_task(once(leases, "retention", retention.run), name="retention"),
                 tasks.create_task(probe.run(), name="probe"),
-                tasks.create_task(catching_up.run(), name="counts"),
+                tasks.create_task(once(leases, "counts", catching_up.run), name="counts"),
                 tasks.create_task(control.run(), name="edits"),
                 tasks.create_task(control.follow(), name="what others left"),
                 tasks.create_task(rooms.follow(), name="moved rooms"),
                 tasks.create_task(humans.follow(), name="take-overs"),
                 tasks.create_task(learner.run(), name="learning"),
                 tasks.create_task(mover.run(), name="joined persons"),
-                tasks.create_task(eraser.run(look_s=BROKEN_OFF_S), name="erasures that broke off"),
+                tasks.create_task(once(leases, "links", finisher.run), name="what others left of joining"),
+                tasks.create_task(
+                    once(leases, "erasures", lambda: eraser.run(look_s=BROKEN_OFF_S)), name="erasures that broke off"
+                ),
                 tasks.create_task(tail.run(), name="tail"),
             ]
             counting = tasks.create_task(usage.meter.run(), name="usage")
@@ -771,6 +786,8 @@ async def run(
                 lasting.append(tasks.create_task(look_once(health), name="first look"))
                 await stop.wait()
                 health.stopping = True
+                # First of all: people write on, and another instance can hear them.
+                await given_up(leases, {"channel", "job"}, within_s=settings.database.timeout_s)
                 tail.close()
                 lanes.drain()
                 await ended_within(answering, seconds=settings.server.stop_s)
@@ -898,9 +915,10 @@ def console_of(live: Live) -> ConsoleAdapter | None:
     return next((adapter for adapter in adapters if isinstance(adapter, ConsoleAdapter)), None)
 
 
-async def rendered(metrics: Metrics, inbox: Inbox, health: Health) -> bytes:
+async def rendered(metrics: Metrics, inbox: Inbox, health: Health, leases: Leases) -> bytes:
     """Return the metrics' text with the queue's numbers of this moment (of the last one, if it can't be asked now)."""
     metrics.sample_live(health.channels_up(), now_ms=now_ms())
+    metrics.sample_instances(health.receiving(), live=leases.live, skew_s=leases.skew_s)
     try:
         metrics.sample(await inbox.stats(), now_ms=now_ms())
     except StoreBusy:

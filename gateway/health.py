@@ -11,6 +11,8 @@ from adapters.base import Reports
 from gateway.errors import AgentFault, StoreBusy
 from gateway.http import Readiness
 from gateway.inbox.base import Inbox
+from gateway.instances import warnings as of_instances
+from gateway.leases import Leases
 from gateway.live import Live, MadeAgent
 from memory.base import Store
 from memory.errors import StoreUnavailable
@@ -34,14 +36,16 @@ class Health:
         store: Store,
         inbox: Inbox,
         live: Live,
+        leases: Leases | None = None,
         timeout_s: float,
         embedder: Callable[[], str | None] = lambda: None,
         settings: Callable[[], str | None] = lambda: None,
         store_warning: str | None = None,
         probe: Callable[[], str | None] = lambda: None,
     ) -> None:
-        """`embedder` tells why recall is by words alone, `store_warning` what guards the store less than it might, `probe` why
-        the gateway's own last message got no answer; nobody is kept away for any of that."""
+        """`leases` know the other instances (None: nobody asks for them). `embedder` tells why recall is by words alone,
+        `store_warning` what guards the store less than it might, `probe` why the gateway's own last message got no answer;
+        nobody is kept away for any of that."""
         self._probe = probe
         self._store_warning = store_warning
         self._embedder = embedder
@@ -49,6 +53,7 @@ class Health:
         self._store = store
         self._inbox = inbox
         self._live = live
+        self._leases = leases
         self._timeout_s = timeout_s
         self._probed: dict[str, tuple[float, MadeAgent, str]] = {}
         self._probing = asyncio.Lock()
@@ -56,10 +61,13 @@ class Health:
 
     async def check(self) -> Readiness:
         """Look at every part, all at once and each within `timeout_s`; an agent has its `connect_s` besides."""
-        store, (queue, lag_s), found = await asyncio.gather(self._store_state(), self._queue_state(), self._agents())
+        store, (queue, lag_s), found, (instances, others) = await asyncio.gather(
+            self._store_state(), self._queue_state(), self._agents(), self._instances()
+        )
         checks = {"store": store, "queue": queue}
         agents = {f"agent {name}": state for name, state in found.items()}
         channels, warnings = self._channels()
+        warnings |= others
         if self._store_warning is not None:
             warnings["store"] = self._store_warning
         if (problem := self._embedder()) is not None:
@@ -71,11 +79,16 @@ class Health:
         down = all(state != "ok" for state in agents.values())
         ready = not self.stopping and not down and checks["store"] == checks["queue"] == "ok"
         stopping = {"gateway": "stopping"} if self.stopping else {}
-        return Readiness(ready=ready, checks=checks | agents | channels | stopping, warnings=warnings, lag_s=lag_s)
+        parts = checks | agents | channels | stopping
+        return Readiness(ready=ready, checks=parts, warnings=warnings, lag_s=lag_s, instances=instances)
 
     def channels_up(self) -> dict[str, bool]:
         """Return every channel's name and whether it runs and sees no problem. Asks nobody."""
         return {part.removeprefix("channel "): state == "ok" for part, state in self._channels()[0].items()}
+
+    def receiving(self) -> dict[str, bool]:
+        """Return the channels that only some instances receive, and whether this one does. Asks nobody."""
+        return self._live.receiving()
 
     def _channels(self) -> tuple[dict[str, str], dict[str, str]]:
         """Return how each channel is, and what it warns of."""
@@ -105,6 +118,16 @@ class Health:
         except StoreBusy as fault:
             return str(fault), None
         return "ok", None if oldest is None else max(0, now_ms() - oldest) / 1000
+
+    async def _instances(self) -> tuple[int | None, dict[str, str]]:
+        """Return how many gateways run, and what is to be said of them; None: nobody can be asked now."""
+        if self._leases is None:
+            return None, {}
+        try:
+            instances = await self._leases.instances()
+        except StoreBusy:
+            return None, {}
+        return len(instances), of_instances(instances, skew_s=self._leases.skew_s)
 
     async def _agents(self) -> dict[str, str]:
         agents = self._live.agents()

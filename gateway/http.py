@@ -79,6 +79,7 @@ class Readiness(msgspec.Struct, frozen=True, kw_only=True):
     checks: dict[str, str]
     warnings: dict[str, str] = {}
     lag_s: float | None = None  # age of the oldest message that waits; None: nothing waits
+    instances: int | None = None  # how many gateways run on the database; None: not known now
 
 
 class HttpServer:

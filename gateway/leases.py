@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import logging
 import os
 import socket
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, Protocol
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,9 +93,28 @@ class Leases(Protocol):
         """How many instances live, as far as known; asks nobody."""
         ...
 
+    @property
+    def skew_s(self) -> float:
+        """The seconds by which this machine's clock is ahead of the database's, as far as known."""
+        ...
+
     def tell(self, settings: str) -> None:
         """Let others know, soon, which revision of the settings is in force here."""
         ...
+
+
+async def given_up(leases: Leases, kinds: Collection[str], *, within_s: float) -> None:
+    """Give up what is held of these kinds, in that time at most: else others have it when this instance has left."""
+    try:
+        async with asyncio.timeout(within_s):
+            await leases.give_up(kinds)
+    except TimeoutError:
+        logger.warning("leases not given up in time", extra={"seconds": within_s})
+
+
+async def once(leases: Leases, job: str, run: Callable[[], Awaitable[None]]) -> None:
+    """Run a lasting job on one instance at a time."""
+    await leases.hold(f"job:{job}", lambda _held: run())
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +174,10 @@ class ProcessLeases:
     @property
     def live(self) -> int:
         return 1
+
+    @property
+    def skew_s(self) -> float:
+        return 0.0
 
     def tell(self, settings: str) -> None:
         self._settings = settings

@@ -28,8 +28,8 @@ AT_ONCE = 50
 class Mover:
     """Moves what recall finds to whom it belongs since persons were joined or parted."""
 
-    def __init__(self, links: Links, *, look_s: float) -> None:
-        """`look_s`: how often the store is asked for what another instance left undone."""
+    def __init__(self, links: Links, *, look_s: float | None) -> None:
+        """`look_s`: how often the store is asked for what another instance left undone; None: only when woken."""
         self._links = links
         self._look_s = look_s
         self._wake = asyncio.Event()

@@ -165,6 +165,15 @@ class Metrics:
         self._lateness: deque[tuple[float, float]] = deque()
         self._dead = self._gauge("clew_dead", "Messages given up, waiting for an admin.")
         self._up = self._gauge("clew_channel_up", "1: the channel runs and sees no problem; 0: it does not.", "channel")
+        self._receiving = self._gauge(
+            "clew_channel_receiving",
+            "1: this instance fetches the channel's events, or holds a connection for them; 0: another does, or none.",
+            "channel",
+        )
+        self._instances = self._gauge("clew_instances", "Gateways that run on the database.")
+        self._skew = self._gauge(
+            "clew_clock_skew_seconds", "By how much this machine's clock is ahead of the database's."
+        )
         self._settings = self._gauge("clew_settings", "1, for the settings in force here, by revision.", "revision")
         self._applied = self._gauge("clew_settings_age_seconds", "How long the settings in force have been so.")
         self._applied_ms: int | None = None
@@ -335,6 +344,14 @@ class Metrics:
             self._left_behind.labels(channel)
             for outcome in ("sent", "unknown", "dead"):
                 self._sends.labels(channel, outcome)
+
+    def sample_instances(self, receiving: Mapping[str, bool], *, live: int, skew_s: float) -> None:
+        """Take over which of the channels that some instances receive this one does, and how it stands beside the others."""
+        self._receiving.clear()
+        for channel, here in receiving.items():
+            self._receiving.labels(channel).set(here)
+        self._instances.set(live)
+        self._skew.set(skew_s)
 
     def sample(self, stats: Stats, *, now_ms: int) -> None:
         """Take over the queue's numbers, before they are rendered. An age is 0 when nothing waits."""

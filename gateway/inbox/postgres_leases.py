@@ -141,6 +141,10 @@ class PostgresLeases:
     def live(self) -> int:
         return self._member.live
 
+    @property
+    def skew_s(self) -> float:
+        return self._member.skew_s
+
     def tell(self, settings: str) -> None:
         self._member.settings = settings
 

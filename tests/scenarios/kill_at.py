@@ -88,7 +88,7 @@ async def main(config: Path, verb: str = "", when: str = "") -> None:
         async with open_storage(settings, ids=ids) as storage:
             store: Any = Deadly(storage.store, "store", aim)
             queues: Any = Deadly(storage.queues, "queues", aim)
-            yield Storage(store=store, queues=queues, admin=storage.admin)
+            yield Storage(store=store, queues=queues, admin=storage.admin, leases=storage.leases)
 
     await run(
         configuration,

@@ -72,7 +72,7 @@ async def main(config: Path, *, held: bool) -> None:
     async def opened(settings: Settings, *, ids: Ids) -> AsyncIterator[Storage]:
         async with open_storage(settings, ids=ids) as storage:
             store: Any = Held(storage.store, go_on) if held else storage.store
-            yield Storage(store=store, queues=storage.queues, admin=storage.admin)
+            yield Storage(store=store, queues=storage.queues, admin=storage.admin, leases=storage.leases)
 
     await run(
         load(config, os.environ),
