@@ -1,0 +1,128 @@
+"""One of two instances is killed, or hangs and wakes late: the other answers, once, and the first is never seen again."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from tests.emulators.slack.faults import slow_after
+from tests.scenarios.platforms import World, asks, echo, world
+from tests.scenarios.stage import Held
+from tests.scenarios.world import Answer, Gateway, Prompt, gateway, rows
+
+WAY = ("slack-http",)
+
+
+class Telling:
+    """A script whose first answer comes in three parts, each when the test says so; the others are echoes."""
+
+    def __init__(self, there: World) -> None:
+        self._there = there
+        self.more, self.rest = asyncio.Event(), asyncio.Event()
+
+    async def __call__(self, prompt: Prompt) -> Answer:
+        return self._pieces() if len(self._there.model.prompts) == 1 else echo(prompt)
+
+    async def _pieces(self) -> AsyncIterator[str]:
+        yield "Half of it"
+        await self.more.wait()
+        yield " and more"
+        await self.rest.wait()
+        yield ", too late 晚了"
+
+
+async def until(look: object) -> None:
+    """Look until it is true: what another process has written tells nobody here."""
+    assert callable(look)
+    async with asyncio.timeout(30):
+        while not look():
+            await asyncio.sleep(0.02)
+
+
+async def alive(there: World, one: Gateway) -> None:
+    """Prove that an instance takes part again, and that what it wanted to say before has had its time."""
+    side = there.slack()
+    side.reach(one.url)
+    await asks(side.private("Bob"), "are you there? 在吗")
+
+
+async def test_a_killed_instance_s_turn_is_answered_by_the_other(tmp_path: Path, postgres_url: str) -> None:
+    """Long before its lease is out: the server sees its connections go. In the message that shows what it had begun to say; once
+    (openclaw#96374)."""
+    async with world(tmp_path, ways=WAY, storage=postgres_url, body="queue: {lease_s: 600, poll_s: 0.2}\n") as there:
+        room, telling = there.slack().private(), Telling(there)
+        there.play(telling)
+        await room.says("hello 你好")
+        await room.until(lambda replies: replies == ["Half of it"])
+        await until(lambda: [("shown",)] == _shown(postgres_url))
+        async with gateway(there.config) as other:
+            await there.gateway.kill()
+            await room.until(lambda replies: replies == ["re: hello 你好"])
+            await alive(there, other)
+            await asks(room, "and again?")
+
+    assert ["re: hello 你好", "re: and again?"] == room.replies()
+    assert ["hello 你好"] * 2 == [prompt[-1]["content"] for prompt in there.model.prompts[:2]]
+
+
+async def test_an_instance_that_wakes_late_shows_nothing(tmp_path: Path, postgres_url: str) -> None:
+    """It was stopped with a call to the platform under way and more to show; the other has answered since. Its model goes on, it
+    wakes, and neither half a text nor a second reply comes."""
+    async with world(tmp_path, ways=WAY, storage=postgres_url, body="queue: {poll_s: 0.2}\n") as there:
+        side = there.slack()
+        room, telling = side.private(), Telling(there)
+        there.play(telling)
+        await room.says("hello 你好")
+        await room.until(lambda replies: replies == ["Half of it"])
+        await until(lambda: [("shown",)] == _shown(postgres_url))
+        side.here.will("chat.update", slow_after(3))
+        telling.more.set()
+        await room.until(lambda replies: replies == ["Half of it and more"])
+        async with gateway(there.config) as other:
+            there.gateway.tell(signal.SIGSTOP)
+            await room.until(lambda replies: replies == ["re: hello 你好"])
+            before = len(side.here.calls)
+            telling.rest.set()
+            side.reach(other.url)
+            await asks(room, "do you go on?")
+            there.gateway.tell(signal.SIGCONT)
+            await there.gateway.logged("lane lost")
+            await alive(there, there.gateway)
+            await alive(there, other)
+
+    late = [call for call in side.here.calls[before:] if "Half" in str(call.args) or "late" in str(call.args)]
+    assert [] == late
+    assert ["re: hello 你好", "re: do you go on?"] == room.replies()
+
+
+async def test_an_instance_that_wakes_late_answers_nothing(tmp_path: Path, postgres_url: str) -> None:
+    """It was stopped while the model thought, and its answer is there when it wakes: it stores none, and sends none."""
+    async with world(tmp_path, ways=WAY, storage=postgres_url, body="queue: {poll_s: 0.2}\n") as there:
+        side = there.slack()
+        room, held = side.private(), Held(first="", rest="the first one's answer")
+        calls = there.model.prompts
+
+        async def answer(prompt: Prompt) -> Answer:
+            return await held(prompt) if len(calls) == 1 else echo(prompt)
+
+        there.play(answer)
+        await room.says("hello 你好")
+        await there.model.called.wait()
+        async with gateway(there.config) as other:
+            there.gateway.tell(signal.SIGSTOP)
+            await room.until(lambda replies: replies == ["re: hello 你好"])
+            held.go_on.set()
+            there.gateway.tell(signal.SIGCONT)
+            await there.gateway.logged("lane lost")
+            await alive(there, there.gateway)
+            await alive(there, other)
+
+    assert ["re: hello 你好"] == room.replies()
+    kept = rows(postgres_url, "SELECT text FROM messages WHERE role = 'assistant' ORDER BY id LIMIT 1")
+    assert [("re: hello 你好",)] == kept
+
+
+def _shown(url: str) -> list[tuple[object, ...]]:
+    return rows(url, "SELECT 'shown' FROM inbox_events WHERE shown IS NOT NULL")
