@@ -298,11 +298,13 @@ Call = Literal["send", "edit", "sign"]
 
 
 class Rate(msgspec.Struct, frozen=True, kw_only=True):
-    """A platform's limit: at most `count` calls in any `per_s` seconds within `scope` (any text; one text, one budget)."""
+    """A platform's limit: at most `count` calls in any `per_s` seconds within `scope` (any text; one text, one budget).
+    `of_room`: it is one room's."""
 
     scope: str
     count: int
     per_s: float
+    of_room: bool = False
 
 
 class Adapter(Protocol):

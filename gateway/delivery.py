@@ -16,6 +16,7 @@ from adapters.errors import Moved, Refused, SendFailed, Throttled, Unreachable
 from gateway.errors import StoreBusy
 from gateway.inbox.base import Chunk, Inbox, Outbox
 from gateway.pacing import Pacing
+from gateway.senders import ALONE, Shares
 from gateway.sending import Channels, Down, Sending, Unanswered, address_of
 from gateway.traces import OFF, Traces
 from gateway.waits import happens, retry_wait_s
@@ -45,6 +46,7 @@ class Delivery:
         ended: Callable[[int], Awaitable[None]],
         *,
         pacing: Pacing,
+        shares: Shares = ALONE,
         moved: Callable[[str, str, str], Awaitable[None]],
         send_s: float,
         attempts: int,
@@ -56,13 +58,17 @@ class Delivery:
         clock_ms: Callable[[], int] = now_ms,
         traces: Traces = OFF,
     ) -> None:
-        """`ended` is told each turn that has reached its end; `moved` carries a room over to another id: (channel, old, new).
-        At most `most` sends at once; a chunk its platform won't have for `throttled_s` is given up. `counted` hears (channel,
-        outcome) of every send, `limited` (channel, seconds) of every wait that was asked for."""
+        """`shares` tells which channels are sent here; `ended` is told each turn that has reached its end; `moved` carries a
+        room over to another id: (channel, old, new). At most `most` sends at once; a chunk its platform won't have for
+        `throttled_s` is given up. `counted` hears (channel, outcome) of every send, `limited` (channel, seconds) of every wait
+        that was asked for."""
         self._outbox = outbox
         self._inbox = inbox
         self._pacing = pacing
-        self._sending = Sending(channels, pacing, send_s=send_s, now_ms=clock_ms, mine=outbox.mine, traces=traces)
+        self._sending = Sending(
+            channels, pacing, send_s=send_s, now_ms=clock_ms, mine=outbox.mine, shares=shares, traces=traces
+        )
+        self._shares = shares
         self._channels = channels
         self._ended = ended
         self._moved = moved
@@ -82,6 +88,10 @@ class Delivery:
         """Send what is due now and no more; `run` returns when all of that has its receipts."""
         self._draining.set()
 
+    def look(self) -> None:
+        """Look for what is due: there may be more to send here than before."""
+        self._wake.set()
+
     async def run(self) -> None:
         """Send until drained."""
         seen = 0
@@ -91,7 +101,7 @@ class Delivery:
                 try:
                     chunks = await self._due(free) if free > 0 else []
                     # With all hands full the next look is when a send has ended, however long something has been due.
-                    due_ms = await self._outbox.next_due_ms() if free > 0 and not chunks else None
+                    due_ms = await self._next_due_ms() if free > 0 and not chunks else None
                 except StoreBusy:
                     logger.warning("outbox unavailable", exc_info=True)
                     if draining:
@@ -107,7 +117,15 @@ class Delivery:
                     seen = await self._rest(seen, due_ms)
 
     async def _due(self, limit: int) -> list[Chunk]:
-        return await self._outbox.due(now_ms=self._now_ms(), limit=limit, not_before=self._sending.not_before)
+        return await self._outbox.due(
+            now_ms=self._now_ms(),
+            limit=limit,
+            not_before=self._sending.not_before,
+            elsewhere=self._shares.elsewhere(),
+        )
+
+    async def _next_due_ms(self) -> int | None:
+        return await self._outbox.next_due_ms(elsewhere=self._shares.elsewhere())
 
     async def _rest(self, seen: int, due_ms: int | None) -> int:
         """Wait until something may be due, a send has ended or the end has come; return the number of the last change."""

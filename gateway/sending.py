@@ -17,9 +17,12 @@ from adapters.base import Adapter, Address, Paced, Rate, Receipt, Reconciles
 from adapters.errors import SendFailed, Unknown, Unreachable
 from gateway.inbox.base import Chunk
 from gateway.pacing import Pacing
+from gateway.senders import ALONE, Shares
 from gateway.traces import OFF, Traces
 
 logger = logging.getLogger(__name__)
+
+LATER_S = 0.1
 
 
 class Channels(Protocol):
@@ -57,10 +60,13 @@ class Sending:
         send_s: float,
         now_ms: Callable[[], int],
         mine: Callable[[Chunk], bool] = lambda chunk: True,
+        shares: Shares = ALONE,
         traces: Traces = OFF,
     ) -> None:
-        """`send_s` is the time of one call; `now_ms` the clock of the outbox; `mine` says whether a chunk of it is still ours."""
+        """`send_s` is the time of one call; `now_ms` the clock of the outbox; `mine` says whether a chunk of it is still ours,
+        `shares` which channels are sent here, and how fast."""
         self._mine = mine
+        self._shares = shares
         self._traces = traces
         self._channels = channels
         self._pacing = pacing
@@ -74,7 +80,9 @@ class Sending:
             return 0  # to be given up
         if back_s:
             return self._now_ms() + _ms(back_s)
-        rates = () if chunk.state == "unknown" else _rates(adapter, chunk)
+        if chunk.channel in self._shares.elsewhere():
+            return self._now_ms() + _ms(LATER_S)  # it has just become another instance's
+        rates = () if chunk.state == "unknown" else self._shares.to_send(_rates(adapter, chunk))
         now = asyncio.get_running_loop().time()
         at = self._pacing.turn_at(chunk.channel, chunk.queue, rates, now=now)
         return 0 if at <= now else self._now_ms() + _ms(at - now)

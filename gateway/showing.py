@@ -20,6 +20,7 @@ from gateway.errors import StoreBusy
 from gateway.inbox.base import Inbox, Outbox
 from gateway.lanes import Running
 from gateway.pacing import Pacing
+from gateway.senders import ALONE, Shares
 from gateway.sending import Channels
 from gateway.waits import happens
 
@@ -39,6 +40,7 @@ class Showing:
     channels: Channels
     pacing: Pacing
     show_s: float
+    shares: Shares = ALONE
     counted: Callable[[str, str], None] = lambda channel, outcome: None
 
     @asynccontextmanager
@@ -214,8 +216,8 @@ class Shown:
                 return False
             try:
                 # In one step with the call: whoever wakes late must not write over what another instance has shown since.
-                mine = self._means.inbox.mine(self._turn.claim)
-                if not mine or not self._means.pacing.spare(channel, self._queue, self._rates(adapter, call), now=now):
+                mine, rates = self._means.inbox.mine(self._turn.claim), self._rates(adapter, call)
+                if not mine or rates is None or not self._means.pacing.spare(channel, self._queue, rates, now=now):
                     self._means.counted(channel, "dropped")
                     return False
                 async with asyncio.timeout(self._means.show_s):
@@ -226,8 +228,10 @@ class Shown:
         self._means.counted(channel, outcome)
         return True
 
-    def _rates(self, adapter: Adapter, call: Call) -> tuple[Rate, ...]:
-        return adapter.rates(self._address, call) if isinstance(adapter, Paced) else ()
+    def _rates(self, adapter: Adapter, call: Call) -> tuple[Rate, ...] | None:
+        if not isinstance(adapter, Paced):
+            return ()
+        return self._means.shares.to_show(self._address.channel, adapter.rates(self._address, call))
 
     def _failed(self, call: Call, exc: Exception) -> None:
         channel, now = self._address.channel, asyncio.get_running_loop().time()

@@ -184,7 +184,7 @@ def rates(name: str, address: Address, call: Call) -> tuple[Rate, ...]:
         case "send" if address.only_for is not None:
             return (Rate(scope=scope(name, WHISPER), count=100, per_s=60),)
         case "send":
-            in_room = Rate(scope=scope(name, POST, address.room), count=4, per_s=4)
+            in_room = Rate(scope=scope(name, POST, address.room), count=4, per_s=4, of_room=True)
             return in_room, Rate(scope=scope(name, POST), count=300, per_s=60)
         case "edit":
             return (Rate(scope=scope(name, UPDATE), count=50, per_s=60),)

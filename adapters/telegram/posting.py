@@ -146,8 +146,8 @@ def rates(name: str, address: Address, call: Call) -> tuple[Rate, ...]:
     group; 30 a second overall. Edits, drafts and actions count like messages, which is not documented but reported
     (anything-llm#5447)."""
     in_room = scope(name, address.room)
-    room = Rate(scope=in_room, count=3, per_s=3) if is_private(address) else Rate(scope=in_room, count=20, per_s=60)
-    return room, Rate(scope=scope(name), count=30, per_s=1)
+    count, per_s = (3, 3) if is_private(address) else (20, 60)
+    return Rate(scope=in_room, count=count, per_s=per_s, of_room=True), Rate(scope=scope(name), count=30, per_s=1)
 
 
 def scope(name: str, room: str = "") -> str:

@@ -15,7 +15,7 @@ databases and platforms refuse: they become U+FFFD.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Literal, Protocol
 
 import msgspec
@@ -331,13 +331,21 @@ class Outbox(Protocol):
         """Return the stored reply's text, None if there is none."""
         ...
 
-    async def due(self, *, now_ms: int, limit: int, not_before: Callable[[Chunk], int] = lambda _: 0) -> list[Chunk]:
+    async def due(
+        self,
+        *,
+        now_ms: int,
+        limit: int,
+        not_before: Callable[[Chunk], int] = lambda _: 0,
+        elsewhere: Collection[str] = (),
+    ) -> list[Chunk]:
         """Return the head chunk of every queue whose head is due and not being sent, marked `sending` with its attempt
         counted, before anybody can send it. One left `sending` by a lost owner is handed out as `unknown`, its attempt not
         counted again: the caller says `unknown`, or reconciles with the platform and says `sent` or `retry`. Oldest first.
 
         `not_before` is asked of each such chunk, as it would be handed out: one for which it names a time after `now_ms`
-        stays as it is, due at that time. It must answer at once, and is called where the caller runs.
+        stays as it is, due at that time. It must answer at once, and is called where the caller runs. `elsewhere` are channels
+        that others send: their queues, whose names begin with the channel's and a colon, are left alone.
 
         The caller owns the chunk until it says how it went; the four verbs below do nothing (False) for any other."""
         ...
@@ -374,8 +382,8 @@ class Outbox(Protocol):
         """Whether nothing waits in the queue, and nothing of it is being sent."""
         ...
 
-    async def next_due_ms(self) -> int | None:
-        """Return when the next waiting chunk becomes due; None: nothing waits."""
+    async def next_due_ms(self, *, elsewhere: Collection[str] = ()) -> int | None:
+        """Return when the next waiting chunk becomes due; None: nothing waits. `elsewhere` as for `due`."""
         ...
 
     async def sent(self, chunk: Chunk, *, message_id: str | None, now_ms: int) -> bool:

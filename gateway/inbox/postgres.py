@@ -274,12 +274,21 @@ class PostgresInbox:
         async with self._connection() as db:
             return await outbox.reply_text(db, turn_id)
 
-    async def due(self, *, now_ms: int, limit: int, not_before: Callable[[Chunk], int] = lambda _: 0) -> list[Chunk]:
+    async def due(
+        self,
+        *,
+        now_ms: int,
+        limit: int,
+        not_before: Callable[[Chunk], int] = lambda _: 0,
+        elsewhere: Collection[str] = (),
+    ) -> list[Chunk]:
         if limit <= 0:
             return []
         async with self._connection() as db:
             owner = self._member.id
-            chunks = await outbox.take_due(db, now_ms=now_ms, limit=limit, owner=owner, not_before=not_before)
+            chunks = await outbox.take_due(
+                db, now_ms=now_ms, limit=limit, owner=owner, not_before=not_before, elsewhere=elsewhere
+            )
         self._taken |= {chunk.id: owner for chunk in chunks}
         return chunks
 
@@ -310,9 +319,9 @@ class PostgresInbox:
         async with self._connection() as db:
             return await outbox.clear(db, queue)
 
-    async def next_due_ms(self) -> int | None:
+    async def next_due_ms(self, *, elsewhere: Collection[str] = ()) -> int | None:
         async with self._connection() as db:
-            return await outbox.next_due_ms(db)
+            return await outbox.next_due_ms(db, elsewhere=elsewhere)
 
     async def sent(self, chunk: Chunk, *, message_id: str | None, now_ms: int) -> bool:
         return await self._settle(Settlement(chunk=chunk, state="sent", message_id=message_id, now_ms=now_ms))

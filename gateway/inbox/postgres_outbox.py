@@ -6,7 +6,7 @@ else touches the queue until the owner says how it went, or is gone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from gateway.inbox.base import ANNOUNCE_TRIES, Announcement, Chunk, Reply
@@ -139,9 +139,14 @@ async def reply_text(db: Connection, turn_id: int) -> str | None:
     return None if row is None else str(row[0])
 
 
-async def next_due_ms(db: Connection) -> int | None:
-    """Return when the next queue that nobody sends from is due."""
-    cursor = await db.execute("SELECT due_ms FROM outbox_queues WHERE owner IS NULL ORDER BY due_ms LIMIT 1")
+_OURS = "split_part(queue, ':', 1) <> ALL(%s::text[])"
+
+
+async def next_due_ms(db: Connection, *, elsewhere: Collection[str] = ()) -> int | None:
+    """Return when the next queue that nobody sends from is due, but those of channels that are sent elsewhere."""
+    cursor = await db.execute(
+        f"SELECT due_ms FROM outbox_queues WHERE owner IS NULL AND {_OURS} ORDER BY due_ms LIMIT 1", (list(elsewhere),)
+    )
     row = await cursor.fetchone()
     return None if row is None else int(row[0])
 
@@ -153,18 +158,24 @@ async def clear(db: Connection, queue: str) -> bool:
 
 
 async def take_due(
-    db: Connection, *, now_ms: int, limit: int, owner: int, not_before: Callable[[Chunk], int]
+    db: Connection,
+    *,
+    now_ms: int,
+    limit: int,
+    owner: int,
+    not_before: Callable[[Chunk], int],
+    elsewhere: Collection[str],
 ) -> list[Chunk]:
-    """Own the heads that are due, but those that `not_before` lets wait. One that is `sending` already was left so by an
-    owner that is gone."""
+    """Own the heads that are due, but those that `not_before` lets wait, and those of channels that are sent elsewhere. One that
+    is `sending` already was left so by an owner that is gone."""
     async with db.transaction():
         cursor = await db.execute(
-            """
+            f"""
             WITH due AS MATERIALIZED (
-              SELECT queue FROM outbox_queues WHERE owner IS NULL AND due_ms <= %s
+              SELECT queue FROM outbox_queues WHERE owner IS NULL AND due_ms <= %s AND {_OURS}
               ORDER BY due_ms LIMIT %s FOR UPDATE SKIP LOCKED)
             UPDATE outbox_queues SET owner = %s WHERE queue = ANY(ARRAY(SELECT queue FROM due)) RETURNING queue""",
-            (now_ms, limit, owner),
+            (now_ms, list(elsewhere), limit, owner),
         )
         queues = [queue for (queue,) in await cursor.fetchall()]
         if not queues:

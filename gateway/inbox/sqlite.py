@@ -196,13 +196,20 @@ class SqliteInbox:
     async def reply(self, turn_id: int) -> str | None:
         return self._file.read(lambda db: outbox.reply_text(db, turn_id))
 
-    async def due(self, *, now_ms: int, limit: int, not_before: Callable[[Chunk], int] = lambda _: 0) -> list[Chunk]:
+    async def due(
+        self,
+        *,
+        now_ms: int,
+        limit: int,
+        not_before: Callable[[Chunk], int] = lambda _: 0,
+        elsewhere: Collection[str] = (),
+    ) -> list[Chunk]:
         # Asked at every change: most often nothing is due, and a look is cheaper than a commit.
-        due_ms = await self.next_due_ms()
+        due_ms = await self.next_due_ms(elsewhere=elsewhere)
         if limit <= 0 or due_ms is None or due_ms > now_ms:
             return []
         async with self._taking:
-            heads = self._file.read(lambda db: outbox.heads(db, now_ms=now_ms, limit=limit))
+            heads = self._file.read(lambda db: outbox.heads(db, now_ms=now_ms, limit=limit, elsewhere=elsewhere))
             times = [(chunk, not_before(chunk)) for chunk in heads]
             now = [chunk for chunk, due_ms in times if due_ms <= now_ms]
             later = [(chunk, due_ms) for chunk, due_ms in times if due_ms > now_ms]
@@ -236,8 +243,8 @@ class SqliteInbox:
     async def clear(self, queue: str) -> bool:
         return self._file.read(lambda db: outbox.clear(db, queue))
 
-    async def next_due_ms(self) -> int | None:
-        return self._file.read(outbox.next_due_ms)
+    async def next_due_ms(self, *, elsewhere: Collection[str] = ()) -> int | None:
+        return self._file.read(lambda db: outbox.next_due_ms(db, elsewhere=elsewhere))
 
     async def sent(self, chunk: Chunk, *, message_id: str | None, now_ms: int) -> bool:
         return await self._settle(Settlement(chunk=chunk, state="sent", message_id=message_id, now_ms=now_ms))

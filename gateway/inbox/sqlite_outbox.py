@@ -7,7 +7,7 @@ else touches the queue until the owner says how it went.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from gateway.inbox.base import ANNOUNCE_TRIES, Announcement, Chunk, Reply
 from gateway.inbox.rows import (
@@ -100,9 +100,15 @@ def reply_text(db: sqlite3.Connection, turn_id: int) -> str | None:
     return None if row is None else row[0]
 
 
-def next_due_ms(db: sqlite3.Connection) -> int | None:
-    """Return when the next queue that nobody sends from is due."""
-    row = db.execute("SELECT due_ms FROM outbox_queues WHERE owner IS NULL ORDER BY due_ms LIMIT 1").fetchone()
+def _ours(elsewhere: Collection[str]) -> str:
+    """Return the condition that leaves out the queues of channels that are sent elsewhere; as parameters it takes these."""
+    return f"substr(queue, 1, instr(queue, ':') - 1) NOT IN ({', '.join('?' for _ in elsewhere)})"
+
+
+def next_due_ms(db: sqlite3.Connection, *, elsewhere: Collection[str] = ()) -> int | None:
+    """Return when the next queue that nobody sends from is due, but those of channels that are sent elsewhere."""
+    sql = f"SELECT due_ms FROM outbox_queues WHERE owner IS NULL AND {_ours(elsewhere)} ORDER BY due_ms LIMIT 1"
+    row = db.execute(sql, tuple(elsewhere)).fetchone()
     return None if row is None else row[0]
 
 
@@ -116,11 +122,12 @@ def abandon(db: sqlite3.Connection) -> None:
     db.execute("UPDATE outbox_queues SET owner = NULL WHERE owner IS NOT NULL")
 
 
-def heads(db: sqlite3.Connection, *, now_ms: int, limit: int) -> list[Chunk]:
-    """Return the heads that are due and that nobody sends, as their new owner would get them, longest due first."""
+def heads(db: sqlite3.Connection, *, now_ms: int, limit: int, elsewhere: Collection[str]) -> list[Chunk]:
+    """Return the heads that are due and that nobody sends, as their new owner would get them, longest due first; but those of
+    channels that are sent elsewhere."""
     queues = db.execute(
-        "SELECT queue FROM outbox_queues WHERE owner IS NULL AND due_ms <= ? ORDER BY due_ms LIMIT ?",
-        (now_ms, limit),
+        f"SELECT queue FROM outbox_queues WHERE owner IS NULL AND due_ms <= ? AND {_ours(elsewhere)} ORDER BY due_ms LIMIT ?",
+        (now_ms, *elsewhere, limit),
     ).fetchall()
     return [taken(chunk_of(db.execute(_HEAD, queue).fetchone())) for queue in queues]
 

@@ -83,6 +83,18 @@ class PacingContract:
             assert ("unknown", 1) == (chunk.state, chunk.attempts)
             assert await queues.sent(chunk, message_id="found", now_ms=NOW_MS)
 
+    async def test_what_others_send_is_left_alone(self, queues: Queues) -> None:
+        """By the channel's name, all of it: one that begins alike is another."""
+        for n, queue in enumerate(("acme:r1", "acme:r1/t", "acme-2:r1", "web:r", "no channel")):
+            await answered(queues, f"l{n}", queue=queue)
+        elsewhere = ["acme", "not there", "群"]
+        ours = await queues.due(now_ms=NOW_MS, limit=9, elsewhere=elsewhere)
+
+        assert ["acme-2:r1", "web:r", "no channel"] == [chunk.queue for chunk in ours]
+        assert await queues.next_due_ms(elsewhere=elsewhere) is None
+        assert NOW_MS == await queues.next_due_ms(elsewhere=["web"])
+        assert ["acme:r1", "acme:r1/t"] == [chunk.queue for chunk in await queues.due(now_ms=NOW_MS, limit=9)]
+
     @pytest.mark.parametrize("shown", ["171.0042", "消息-👩‍👩‍👧\x00"])
     async def test_the_shown_message_goes_with_the_turn(self, queues: Queues, shown: str) -> None:
         """All events of a running turn keep it, for the next attempt; the reply's first chunk takes it along, no other."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -206,9 +206,9 @@ async def test_full_hands_look_for_nothing_more(tmp_path: Path) -> None:
     class Counted(SqliteInbox):
         looks = 0
 
-        async def next_due_ms(self) -> int | None:
+        async def next_due_ms(self, *, elsewhere: Collection[str] = ()) -> int | None:
             self.looks += 1
-            return await super().next_due_ms()
+            return await super().next_due_ms(elsewhere=elsewhere)
 
     async with Counted(
         tmp_path / "q.db", write_turn=asyncio.Lock(), timeout_s=10, lease_s=30, poll_s=5, accept_max=1000
@@ -319,9 +319,9 @@ async def test_a_store_that_is_away_for_a_moment(tmp_path: Path) -> None:
             if self._calls[verb] % 2:
                 raise StoreBusy("away", retry_after_s=1)
 
-        async def next_due_ms(self) -> int | None:
+        async def next_due_ms(self, *, elsewhere: Collection[str] = ()) -> int | None:
             self._now_and_then("next_due_ms")
-            return await super().next_due_ms()
+            return await super().next_due_ms(elsewhere=elsewhere)
 
         async def changed(self, after: int) -> int:
             self._now_and_then("changed")
