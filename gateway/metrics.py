@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import platform
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,6 +21,7 @@ from prometheus_client import (
 )
 
 from gateway.inbox.base import Stats
+from memory.base import TableSize
 
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0)
 
@@ -108,6 +109,20 @@ class Metrics:
             "outcome",
         )
         self._deleted = self._counter("clew_retention_deleted", "Rows deleted because their time was over.", "kind")
+        # By the instance that has the retention job, and only there.
+        self._table_rows = self._gauge(
+            "clew_table_rows", "Rows of a table of the database, as it estimates them.", "table"
+        )
+        self._table_dead = self._gauge(
+            "clew_table_dead_rows",
+            "Rows that are deleted or outdated, and not cleaned up by the database yet.",
+            "table",
+        )
+        self._table_bytes = self._gauge("clew_table_bytes", "Bytes of a table with its indexes.", "table")
+        self._oldest_finished = self._gauge(
+            "clew_oldest_finished_seconds",
+            "Age of the oldest row of the queue that has come to its end: `retention.queue_days` at most, where clean-ups work.",
+        )
 
     def _of_platforms(self) -> None:
         self._limited = self._summary(
@@ -268,6 +283,18 @@ class Metrics:
     def deleted(self, kind: str, rows: int) -> None:
         """Count what the retention job deleted (inbox, outbox, ledger, dedupe)."""
         self._deleted.labels(kind).inc(rows)
+
+    def tables(self, sizes: Sequence[TableSize], *, oldest_finished_ms: int | None, now_ms: int) -> None:
+        """Take over how big the database's tables are; what is not named is none any more."""
+        for gauge in (self._table_rows, self._table_dead, self._table_bytes):
+            gauge.clear()
+        for size in sizes:
+            self._table_rows.labels(size.name).set(size.rows)
+            if size.dead is not None:
+                self._table_dead.labels(size.name).set(size.dead)
+            if size.bytes is not None:
+                self._table_bytes.labels(size.name).set(size.bytes)
+        self._oldest_finished.set(_age_s(oldest_finished_ms, now_ms))
 
     def rate_limited(self, seconds: float, *, of: Literal["agent", "channel"], who: str) -> None:
         """Time a wait that was asked for; `who` is the agent's or the channel's name: one may be called as the other."""

@@ -18,6 +18,8 @@ logger = logging.getLogger(__name__)
 
 DAY_MS = 86_400_000
 BATCH = 1000
+LOOK_S = 60.0
+"""Seconds between two looks at the tables' sizes."""
 
 
 class Retention:
@@ -46,7 +48,28 @@ class Retention:
         self._changed.set()
 
     async def run(self) -> None:
-        """Clean up for as long as the gateway runs."""
+        """Clean up, and tell how big the tables are, for as long as the gateway runs."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._clean_up(), name="clean-up")
+                tasks.create_task(self._watch(), name="table-sizes")
+        finally:  # another instance may have the job from now on, and tell
+            self._metrics.tables((), oldest_finished_ms=None, now_ms=now_ms())
+
+    async def look(self, *, now_ms: int) -> None:
+        """Tell in the metrics how big the tables are, and how old the queue's oldest finished row is."""
+        sizes, oldest_ms = await self._store.tables(), await self._inbox.oldest_finished_ms()
+        self._metrics.tables(sizes, oldest_finished_ms=oldest_ms, now_ms=now_ms)
+
+    async def _watch(self) -> None:
+        while True:
+            try:
+                await self.look(now_ms=now_ms())
+            except (StoreBusy, StoreUnavailable):
+                logger.warning("the tables' sizes are not known", exc_info=True)
+            await asyncio.sleep(LOOK_S)
+
+    async def _clean_up(self) -> None:
         while True:
             try:
                 await self.clean(now_ms=now_ms())

@@ -318,6 +318,11 @@ class Inbox(Protocol):
         Return how many rows; call until 0."""
         ...
 
+    async def oldest_finished_ms(self) -> int | None:
+        """Return when the oldest event was accepted that has come to its end, in milliseconds since 1970; None: there is none. It
+        is as old as `purge` leaves it."""
+        ...
+
 
 class Outbox(Protocol):
     """Replies on their way: chunks in order, each with its receipt."""

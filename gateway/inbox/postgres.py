@@ -265,6 +265,10 @@ class PostgresInbox:
         async with self._connection() as db:
             return await events.purge(db, before_ms=before_ms, dedupe_before_ms=dedupe_before_ms, limit=limit)
 
+    async def oldest_finished_ms(self) -> int | None:
+        async with self._connection() as db:
+            return await events.oldest_finished_ms(db)
+
     # --- the outbox
 
     async def put(self, reply: Reply) -> None:

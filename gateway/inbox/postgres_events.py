@@ -25,6 +25,7 @@ from gateway.inbox.rows import (
     FINAL,
     LIVE,
     OLD_ANNOUNCED,
+    OLDEST_FINISHED,
     WAITING,
     event_of,
     first_id,
@@ -32,6 +33,7 @@ from gateway.inbox.rows import (
     outcome_text,
     storable,
 )
+from memory.ids import made_ms
 
 Connection: TypeAlias = AsyncConnection[tuple[Any, ...]]
 
@@ -318,6 +320,13 @@ async def purge(db: Connection, *, before_ms: int, dedupe_before_ms: int, limit:
     ((rows,),) = await cursor.fetchall()
     told = await db.execute(OLD_ANNOUNCED.format("%s", "%s"), (first_id(before_ms), limit))
     return dedupe.rowcount + int(rows) + told.rowcount
+
+
+async def oldest_finished_ms(db: Connection) -> int | None:
+    """Return what `Inbox.oldest_finished_ms` says."""
+    cursor = await db.execute(OLDEST_FINISHED)
+    rows = await cursor.fetchall()
+    return made_ms(rows[0][0]) if rows else None
 
 
 def lost(lane: str, fence: int) -> LeaseLost:

@@ -49,7 +49,19 @@ UPDATE outbox_queues SET owner = NULL WHERE queue IN (
     AND NOT EXISTS (SELECT 1 FROM inbox_instances i WHERE i.id = q.owner)
   ORDER BY queue FOR UPDATE SKIP LOCKED)"""
 
-_WAITING = "SELECT count(*) FROM inbox_events WHERE state = 'accepted' AND kind = 'message'"
+# Counted anew by whoever finds the count that all share older than half a look; nobody waits for who is just counting.
+_BACKLOG = """
+WITH old AS (
+  SELECT FROM inbox_backlog WHERE counted < clock_timestamp() - %(age_s)s * interval '1 s' FOR UPDATE SKIP LOCKED
+), counted AS (
+  INSERT INTO inbox_backlog AS b (one, waiting, counted)
+  SELECT true, (SELECT count(*) FROM inbox_events WHERE state = 'accepted' AND kind = 'message'), clock_timestamp()
+  WHERE EXISTS (SELECT FROM old) OR NOT EXISTS (SELECT FROM inbox_backlog)
+  ON CONFLICT (one) DO UPDATE SET waiting = excluded.waiting, counted = excluded.counted
+  RETURNING waiting
+)
+SELECT coalesce((SELECT waiting FROM counted), (SELECT waiting FROM inbox_backlog), 0),
+  (SELECT count(*) FROM inbox_instances)"""
 
 
 class Member:
@@ -180,7 +192,7 @@ class Member:
         self._locked = False
         self._entry.numbered(number)
         async with within(self._timeout_s):
-            await self._look(db)
+            await self._look(db, joining_now=True)
             await db.execute("SELECT pg_notify(%s, %s)", (BELL, str(self.id)))
 
     async def _live(self, db: Connection) -> None:
@@ -219,7 +231,7 @@ class Member:
                 self._changes.ring()
                 return db
 
-    async def _look(self, db: Connection) -> None:
+    async def _look(self, db: Connection, *, joining_now: bool = False) -> None:
         if not await self._renew(db):
             logger.warning("given up for dead; joining anew", extra={"instance": self.id})
             self._valid_until = -math.inf
@@ -235,7 +247,7 @@ class Member:
         queues = await db.execute(_FREE_QUEUES)
         if lanes.rowcount or queues.rowcount:
             self._changes.ring()
-        cursor = await db.execute(f"SELECT ({_WAITING}), (SELECT count(*) FROM inbox_instances)")
+        cursor = await db.execute(_BACKLOG, {"age_s": 0 if joining_now else self._poll_s / 2})
         ((self.backlog, self.live),) = await cursor.fetchall()
         self.alone = self.live == 1
 

@@ -17,6 +17,7 @@ from memory.ids import EPOCH_MS
 # Spelled alike in queries and in the indexes' conditions: only then does a planner see that the index fits.
 WAITING = "state IN ('accepted', 'running')"
 FINAL = "state IN ('answered', 'observed', 'ignored', 'applied', 'failed', 'dead')"
+OLDEST_FINISHED = f"SELECT id FROM inbox_events WHERE {FINAL} ORDER BY id LIMIT 1"
 REPLIED = "('replied', 'answered', 'failed', 'dead')"
 LIVE = "state IN ('waiting', 'sending')"  # chunks
 

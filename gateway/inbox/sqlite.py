@@ -186,6 +186,9 @@ class SqliteInbox:
             lambda db: events.purge(db, before_ms=before_ms, dedupe_before_ms=dedupe_before_ms, limit=limit)
         )
 
+    async def oldest_finished_ms(self) -> int | None:
+        return self._file.read(events.oldest_finished_ms)
+
     async def put(self, reply: Reply) -> None:
         def stored(_: None) -> None:
             self._lanes.ended(reply.event_ids, lane=reply.lane)

@@ -12,6 +12,7 @@ from gateway.inbox.rows import (
     FINAL,
     LIVE,
     OLD_ANNOUNCED,
+    OLDEST_FINISHED,
     WAITING,
     event_of,
     event_row,
@@ -23,6 +24,7 @@ from gateway.inbox.rows import (
     storable,
     stored_event,
 )
+from memory.ids import made_ms
 
 _INSERT = (
     f"INSERT INTO inbox_events ({EVENT_COLUMNS}, seq, owner)"
@@ -218,3 +220,9 @@ def purge(db: sqlite3.Connection, *, before_ms: int, dedupe_before_ms: int, limi
     db.executemany("DELETE FROM inbox_events WHERE id = ?", old)
     told = db.execute(OLD_ANNOUNCED.format("?", "?"), (first_id(before_ms), limit)).rowcount
     return dedupe + max(chunks, 0) + max(replies, 0) + len(old) + told
+
+
+def oldest_finished_ms(db: sqlite3.Connection) -> int | None:
+    """Return what `Inbox.oldest_finished_ms` says."""
+    row = db.execute(OLDEST_FINISHED).fetchone()
+    return made_ms(row[0]) if row else None

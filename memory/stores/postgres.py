@@ -30,6 +30,7 @@ from memory.base import (
     ScopeRow,
     SessionRule,
     Summary,
+    TableSize,
 )
 from memory.errors import Fenced, PersonErased, ScopeMoved, UnknownScope
 from memory.ids import Ids
@@ -382,6 +383,10 @@ class PostgresStore:
         """Return the number of the newest migration applied."""
         rows = await self._database.fetch(sql.SCHEMA_VERSION)
         return int(rows[0][0])
+
+    async def tables(self) -> Sequence[TableSize]:
+        rows = await self._database.fetch(sql.TABLE_SIZES)
+        return [TableSize(name=name, rows=live, dead=dead, bytes=size) for name, live, dead, size in rows]
 
     async def size(self) -> dict[str, int]:
         """Return the number of rows in each table, and the database's `bytes`; reads whole tables, for people who ask."""

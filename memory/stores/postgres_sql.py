@@ -248,6 +248,11 @@ PING = statement(
     """INSERT INTO heartbeat (id, beats) VALUES (1, 1) ON CONFLICT (id) DO UPDATE SET beats = heartbeat.beats + 1"""
 )
 SCHEMA_VERSION = statement("SELECT coalesce(max(version), 0) FROM memory_schema")
+TABLE_SIZES = statement("""SELECT coalesce(p.relname, c.relname)::text AS name, sum(s.n_live_tup)::bigint,
+    sum(s.n_dead_tup)::bigint, sum(pg_total_relation_size(c.oid))::bigint
+  FROM pg_stat_user_tables s JOIN pg_class c ON c.oid = s.relid
+  LEFT JOIN pg_inherits i ON i.inhrelid = c.oid LEFT JOIN pg_class p ON p.oid = i.inhparent
+  WHERE s.schemaname = current_schema() GROUP BY name ORDER BY name""")
 TABLES = ("scopes", "sessions", "messages", "observed", "summaries", "facts", "profile_items", "persons", "ledgers")
 SIZE = statement(
     counting(

@@ -132,6 +132,7 @@ class RedisCache:
         self.chosen_agent = store.chosen_agent
         self.schema_version = store.schema_version
         self.size = store.size
+        self.tables = store.tables
         self.ping = store.ping
 
     async def __aenter__(self) -> RedisCache:

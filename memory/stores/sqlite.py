@@ -32,6 +32,7 @@ from memory.base import (
     ScopeRow,
     SessionRule,
     Summary,
+    TableSize,
 )
 from memory.errors import StoreUnavailable
 from memory.ids import Ids
@@ -363,6 +364,10 @@ class SqliteStore:
     async def schema_version(self) -> int:
         """Return the number of the newest migration applied."""
         return await self._read(sqlite_file.schema_version)
+
+    async def tables(self) -> Sequence[TableSize]:
+        """Return how many rows stand in those that grow with the traffic; they are counted, in a thread."""
+        return await asyncio.to_thread(sqlite_file.count_rows, self._path, timeout_s=self._timeout_s)
 
     async def size(self) -> dict[str, int]:
         """Return the number of rows in each table, and the file's `bytes`; reads whole tables, for people who ask."""

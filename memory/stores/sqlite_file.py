@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal
 
+from memory.base import TableSize
 from memory.errors import StoreUnavailable
 from memory.sqlite_migrating import bring_up_to_date, lacking, version
 from memory.stores.migrate import MEMORY, check_keys
@@ -26,6 +27,9 @@ CHECKPOINT_PAGES = 4000
 the event loop, should that one be missing: the write-ahead log stays bounded either way."""
 
 BACKUP_PAGES = 256
+
+GROWING = ("inbox_dedupe", "inbox_events", "ledgers", "messages", "outbox_chunks", "outbox_replies")
+"""What the retention job keeps bounded, and what nobody does unless a retention is set."""
 
 READERS_S = 0.5
 """How long cutting the log waits for readers. Nobody can write meanwhile, and an export may read for minutes."""
@@ -140,6 +144,17 @@ def _migrate(db: sqlite3.Connection, *, now_ms: int) -> None:
     except BaseException:
         db.rollback()
         raise
+
+
+def count_rows(path: Path, *, timeout_s: float) -> list[TableSize]:
+    """Return the sizes of the tables that grow with the traffic: `GROWING`, as far as they are there."""
+    with Translated(path), closing(open_beside(path, timeout_s=timeout_s)) as db:
+        there = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        return [
+            TableSize(name=name, rows=db.execute(f"SELECT count(*) FROM {name}").fetchone()[0])
+            for name in GROWING
+            if name in there
+        ]
 
 
 def empty_log(path: Path) -> bool:

@@ -427,6 +427,7 @@ NOBODYS: dict[str, str] = {
     "Store.revision": _EVERYBODY,
     "Store.schema_version": _EVERYBODY,
     "Store.size": _EVERYBODY,
+    "Store.tables": _EVERYBODY,
     "Store.ping": _EVERYBODY,
     "Derived.claim": _WORKERS,
     "Derived.release": _WORKERS,

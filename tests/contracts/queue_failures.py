@@ -153,6 +153,18 @@ class PurgeContract:
         assert [None, None, None, "onetwo", "onetwo"] == [await queues.reply(id_) for id_ in kept]
         assert [] == await self.purge(queues)
 
+    async def test_the_oldest_of_what_is_over_is_told(self, queues: Queues) -> None:
+        """What waits does not count, however old; so one sees whether clean-ups come round."""
+        assert await queues.oldest_finished_ms() is None
+        await accept(queues, now_ms=NOW_MS - 400 * DAY_MS)
+        ignored = Outcome(state="ignored", rule="no_mention")
+        for age_days in (29, 31):
+            await accept(queues, "a", outcome=ignored, now_ms=NOW_MS - age_days * DAY_MS)
+
+        assert NOW_MS - 31 * DAY_MS == await queues.oldest_finished_ms()
+        await self.purge(queues)
+        assert NOW_MS - 29 * DAY_MS == await queues.oldest_finished_ms()
+
     async def test_pending_stays_however_old(self, queues: Queues) -> None:
         """What waits, runs or is not delivered is kept, and is still deduped (engines.md A.8, 10)."""
         old = NOW_MS - 400 * DAY_MS

@@ -9,7 +9,7 @@ import pytest
 from memory.base import Message, Quoted, Step, Store
 from memory.errors import SchemaTooNew, UnknownScope
 from memory.ids import Ids
-from tests.contracts.columns import Column
+from tests.contracts.columns import Column, SqliteColumn
 from tests.contracts.store import (
     NOW,
     key,
@@ -358,6 +358,19 @@ class RecordContract:
             after = page[-1][0]
 
         assert [[9, 6], [7, 5]] == pages
+
+    async def test_tables_tell_how_big_they_are(self, store: Store, column: Column) -> None:
+        """By their names, as one where they come apart by time; rows of the moment or as the database estimates them."""
+        scope = await opened(store)
+        await talk(store, scope.id, 3)
+        await store.save_ledger(ledger(1, scope.id), fence=1)
+        if not isinstance(column, SqliteColumn):
+            await column.sql("ANALYZE messages")  # a moment later by itself
+        sizes = {size.name: size for size in await store.tables()}
+
+        assert 6 == sizes["messages"].rows
+        assert ["ledgers"] == [name for name in sizes if name.startswith("ledgers")]
+        assert all(size.bytes is None or size.bytes > 0 for size in sizes.values())
 
     async def test_old_ledgers_go_in_small_batches(self, store: Store) -> None:
         """Retention is a tested job (openclaw/openclaw#88005); oldest first, never the young ones."""

@@ -292,6 +292,48 @@ async def test_lock_held_by_a_stranger_is_busy_not_for_ever(postgres_url: str) -
         assert "accepted" == (await queues.accept(message(), lane="l", dedupe_ids=["m"])).verdict
 
 
+async def test_the_backlog_is_counted_by_one_for_all(postgres_url: str) -> None:
+    """What another instance counted a moment ago is not counted again; who joins counts, unless somebody is just doing so."""
+    async with open_queues(postgres_url, poll_s=60) as first:
+        await accept_many(first, 3)
+        async with open_queues(postgres_url, poll_s=60):
+            assert [(3,)] == execute(postgres_url, "SELECT waiting FROM inbox_backlog")
+        execute(
+            postgres_url, "UPDATE inbox_backlog SET waiting = 5000, counted = clock_timestamp() + interval '1 hour'"
+        )
+        async with open_queues(postgres_url, poll_s=60, accept_max=5000) as third:
+            with pytest.raises(StoreBusy, match="5000 messages wait"):
+                await accept(third)
+
+
+async def test_traffic_for_hours_leaves_the_tables_as_small_as_it_found_them(postgres_url: str) -> None:
+    """What comes and goes makes room for what comes next: after as many rounds again not a page more."""
+    ignored = Outcome(state="ignored", rule="no_mention")
+    tables = ("inbox_events", "inbox_dedupe", "outbox_chunks", "outbox_replies")
+    sizes = []
+    async with open_queues(postgres_url) as queues:
+        for _ in range(8):
+            await asyncio.gather(*(accept(queues, "a", outcome=ignored) for _ in range(300)))
+            await answered(queues, "b", queue="room", chunks=("one", "two", "three"))
+            while chunks := await queues.due(now_ms=NOW_MS, limit=9):
+                for chunk in chunks:
+                    await queues.sent(chunk, message_id=None, now_ms=NOW_MS)
+            after = NOW_MS + DAY_MS
+            while await queues.purge(before_ms=after, dedupe_before_ms=after, limit=100):
+                pass
+            for table in tables:
+                execute(postgres_url, f"VACUUM {table}")
+            sizes.append(
+                execute(
+                    postgres_url,
+                    f"SELECT sum(pg_total_relation_size(t)) FROM unnest('{{{','.join(tables)}}}'::regclass[]) t",
+                )
+            )
+
+    assert sizes[3] == sizes[-1]
+    assert [(0,)] == execute(postgres_url, "SELECT count(*) FROM inbox_events")
+
+
 async def test_newer_schema_is_refused(postgres_url: str) -> None:
     """An older release does not touch what a newer one wrote."""
     async with open_queues(postgres_url):

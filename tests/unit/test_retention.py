@@ -88,6 +88,21 @@ async def test_what_is_old_goes_and_what_is_pending_stays(house: House) -> None:
     assert {"queue": 0, "ledger": 0} == await house.retention.clean(now_ms=NOW), "once is enough"
 
 
+async def test_sizes_and_the_oldest_finished_row_are_told(house: House) -> None:
+    """Where clean-ups fail, or nothing is deleted, the tables show it; who has the job no more tells nothing."""
+    for days in (40, 3):
+        await house.event(days=days, ended=True)
+    await house.retention.look(now_ms=NOW)
+
+    assert 2 == house.metrics.value("clew_table_rows", table="inbox_events")
+    assert 40 * DAY_MS / 1000 == house.metrics.value("clew_oldest_finished_seconds")
+    running = asyncio.create_task(house.retention.run())
+    await asyncio.sleep(0)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert "clew_table_rows{" not in house.metrics.render().decode()
+
+
 async def test_more_than_one_batch(house: House) -> None:
     """All of it goes in one run, in small transactions."""
     for _ in range(BATCH + 5):

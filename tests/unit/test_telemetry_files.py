@@ -126,7 +126,21 @@ def test_no_label_grows_with_people() -> None:
     """Each is a name out of the settings, or one of a few words of the code's; never a person, room, message or turn. Whoever
     adds a label says here what bounds it."""
     of_settings = {"channel", "agent", "who", "currency", "revision"}  # one revision at a time; of `who` see `of`
-    of_code = {"outcome", "rule", "code", "kind", "limit", "per", "unit", "part", "work", "state", "done", "of"}
+    of_code = {
+        "outcome",
+        "rule",
+        "code",
+        "kind",
+        "limit",
+        "per",
+        "unit",
+        "part",
+        "work",
+        "state",
+        "done",
+        "of",
+        "table",
+    }
     of_the_process = {"version", "python"}
 
     used = {label for one in Metrics(version="1").described for label in one.labels}

@@ -1,0 +1,2 @@
+-- works with: 7
+-- Settings of a server's clean-up, and a count that many instances share; a file has neither.
