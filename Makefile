@@ -14,7 +14,7 @@ WORKERS = -n 3 --dist worksteal
 FAST = -m "not browser and not judge and not chaos"
 ALONE = { echo "FAILED ONCE (above); the same tests again, alone:"; $(TEST) --last-failed --last-failed-no-failures none; }
 
-.PHONY: help install run check test test-all chaos bench bench-memory bench-scale bench-peers small-model schema clean
+.PHONY: help install run check test test-all chaos fuzz bench bench-memory bench-scale bench-peers small-model schema clean
 
 help:            ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
@@ -70,6 +70,9 @@ test-all: test         ## make test, then the browser, the foreign judges, chaos
 chaos: $(VENV)/.dev    ## gateways killed, frozen and cut off while people talk; SEED=7 MINUTES=5 INSTANCES=3 SCOPES=2000
 	$(PY) -m tests.chaos $(if $(SEED),--seed $(SEED)) --seconds $$(( 60 * $(or $(MINUTES),5) )) \
 	  --instances $(or $(INSTANCES),3) --scopes $(or $(SCOPES),2000)
+
+fuzz: $(VENV)/.dev     ## 10,000 kinds of bent input at every door; KINDS=10000 SEED=1
+	$(PY) -m tests.attacks.fuzz --kinds $(or $(KINDS),10000) --seed $(or $(SEED),1)
 
 bench: $(VENV)/.bench  ## the figures of tests/bench/README.md
 	$(PY) -m tests.bench

@@ -1,0 +1,287 @@
+"""The doors of the HTTP server, each with its payloads and how one is handed in: signed after it was bent, so that it is read.
+What comes in by other ways: `others.py`."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import random
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Protocol
+from urllib.parse import quote, quote_from_bytes
+
+from standardwebhooks.webhooks import Webhook
+
+from adapters.slack.signing import sign
+from tests.attacks.fuzz import seeds
+from tests.attacks.fuzz.cases import Kind, Of
+from tests.attacks.fuzz.mutators import BYTES, TREE, Drop, Pairs, Tree, changed, encoded
+from tests.attacks.fuzz.wire import BENDS, Answer, Request, sent
+from tests.scenarios.world import SECRET
+from tests.serving import token
+
+LIMIT_S = 25.0
+"""Seconds within which everything is answered, whatever it is: no door waits longer for a body."""
+
+JSON_TYPE = ("Content-Type", "application/json")
+FORM_TYPE = ("Content-Type", "application/x-www-form-urlencoded")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What became of one. `fault` None: nothing to complain of. `turn`: that the answer names. `taken`: it was acknowledged."""
+
+    fault: str | None = None
+    turn: int | None = None
+    taken: bool = False
+    status: int = 0
+
+
+class Target(Protocol):
+    name: str
+    of: tuple[Of, ...]
+
+    def seeds(self) -> Mapping[str, Tree]: ...
+
+    async def hand_in(self, kind: Kind, number: int, rng: random.Random) -> Outcome:
+        """Make it and hand it in. `number` is this one's own."""
+        ...
+
+
+def bent(tree: Tree, kind: Kind) -> Tree:
+    """Return the payload with what the kind does to one place of its tree."""
+    made = changed(tree, kind.place, TREE[kind.act]) if kind.of == "tree" else tree
+    return {} if isinstance(made, Drop) else made
+
+
+def form(tree: Tree) -> bytes:
+    """Write a form, or a query: values that are no text as JSON, lone surrogates as the bytes they would be."""
+    pairs = tree.pairs if isinstance(tree, Pairs) else tree.items() if isinstance(tree, dict) else (("x", tree),)
+    return "&".join(f"{_percent(key)}={_percent(value)}" for key, value in pairs).encode()
+
+
+def _percent(value: Tree) -> str:
+    text = value if isinstance(value, str) else encoded(value).decode("utf-8", "surrogatepass")
+    return quote_from_bytes(text.encode("utf-8", "surrogatepass"), safe="")
+
+
+class HttpTarget:
+    """A door of the HTTP server. `write` makes the body's bytes of a tree, `wrap` the request around them (`tree` for those
+    whose path or query it fills)."""
+
+    of: tuple[Of, ...] = ("tree", "bytes", "wire")
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        port: Callable[[], int],
+        trees: Callable[[], Mapping[str, Tree]],
+        renewed: Callable[[Tree, int], Tree],
+        wrap: Callable[[bytes, Tree, str], Request],
+        write: Callable[[Tree], bytes] = encoded,
+        slow_s: float = 2.0,
+    ) -> None:
+        self.name = name
+        self._port, self._trees, self._renewed, self._wrap, self._write = port, trees, renewed, wrap, write
+        self._slow_s = slow_s
+
+    def seeds(self) -> Mapping[str, Tree]:
+        return {name: self._renewed(tree, 1) for name, tree in self._trees().items()}
+
+    async def hand_in(self, kind: Kind, number: int, rng: random.Random) -> Outcome:
+        tree = bent(self._renewed(self._trees()[kind.seed], number), kind)
+        body = self._write(tree)
+        if kind.of == "bytes":
+            body = BYTES[kind.act](body, rng)
+        request = self._wrap(body, tree, kind.seed)
+        if kind.of == "wire":
+            request = BENDS[kind.act](request, rng)
+            if request.hold_s > 1 and self._slow_s > 5:
+                return Outcome()  # this door waits long; one test of its own looks at that
+        try:
+            answer = await sent(self._port(), request, within_s=LIMIT_S)
+        except TimeoutError:
+            return Outcome(fault=f"no answer within {LIMIT_S:g} s")
+        except OSError as exc:
+            return Outcome(fault=None if kind.of == "wire" else f"connection: {type(exc).__name__}")
+        return _judged(answer, kind)
+
+
+def _judged(answer: Answer, kind: Kind) -> Outcome:
+    if answer.status == 0:
+        return Outcome(fault=None if kind.of == "wire" else "closed without an answer")
+    if answer.status >= 500 and not (answer.status == 503 and "retry-after" in answer.headers):
+        return Outcome(fault=f"{answer.status}: {answer.body[:200]!r}", status=answer.status)
+    turn = None
+    if 200 <= answer.status < 300 and answer.headers.get("content-type") == "application/json":
+        with suppress(ValueError):
+            told = json.loads(answer.body)
+            turn = int(told["turn"]) if isinstance(told, dict) and str(told.get("turn", "")).isdigit() else None
+    return Outcome(turn=turn, taken=200 <= answer.status < 300, status=answer.status)
+
+
+def webhook(channel: str, port: Callable[[], int]) -> HttpTarget:
+    """Standard Webhooks, signed over what is really sent."""
+
+    def wrap(body: bytes, _tree: Tree, _seed: str) -> Request:
+        now, delivery = datetime.now(tz=UTC), f"msg_{time.perf_counter_ns()}"
+        signature = Webhook(SECRET).sign(delivery, now, body.decode(errors="surrogateescape")) if is_text(body) else ""
+        signature = signature or _signature(delivery, now, body)
+        headers = (
+            JSON_TYPE, ("webhook-id", delivery), ("webhook-timestamp", str(int(now.timestamp()))),
+            ("webhook-signature", signature),
+        )  # fmt: skip
+        return Request(path=f"/channels/{channel}", headers=headers, body=body)
+
+    return HttpTarget(
+        f"webhook {channel}",
+        port=port,
+        trees=lambda: seeds.SPOKEN,
+        renewed=seeds.spoken,
+        wrap=wrap,
+    )
+
+
+def is_text(body: bytes) -> bool:
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _signature(delivery: str, now: datetime, body: bytes) -> str:
+    """Sign bytes that are no text, which the library does not."""
+    key = base64.b64decode(SECRET.removeprefix("whsec_"))
+    signed = f"{delivery}.{int(now.timestamp())}.".encode() + body
+    return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+
+
+def bearer(channel: str, port: Callable[[], int]) -> HttpTarget:
+    """A program that shows a token."""
+
+    def wrap(body: bytes, _tree: Tree, _seed: str) -> Request:
+        headers = (JSON_TYPE, ("Authorization", f"Bearer {token(groups=['c1', 'c2'])}"))
+        return Request(path=f"/channels/{channel}", headers=headers, body=body)
+
+    return HttpTarget(
+        f"webhook {channel}",
+        port=port,
+        trees=lambda: seeds.SPOKEN,
+        renewed=seeds.spoken,
+        wrap=wrap,
+    )
+
+
+def chat(channel: str, port: Callable[[], int]) -> HttpTarget:
+    """The chat page's POST."""
+
+    def wrap(body: bytes, _tree: Tree, _seed: str) -> Request:
+        return Request(path=f"/channels/{channel}", headers=(JSON_TYPE,), body=body)
+
+    return HttpTarget("chat page", port=port, trees=lambda: seeds.TYPED, renewed=seeds.typed, wrap=wrap)
+
+
+def slack_http(
+    channel: str, port: Callable[[], int], *, secret: str, team: str, app: str, bot: str
+) -> list[HttpTarget]:
+    """Events and forms, signed over what is really sent."""
+
+    def signed(content_type: tuple[str, str]) -> Callable[[bytes, Tree, str], Request]:
+        def wrap(body: bytes, _tree: Tree, _seed: str) -> Request:
+            stamp = str(int(time.time()))
+            signature = sign(body, stamp=stamp, secret=secret.encode())
+            headers = (content_type, ("X-Slack-Request-Timestamp", stamp), ("X-Slack-Signature", signature))
+            return Request(path=f"/channels/{channel}", headers=headers, body=body)
+
+        return wrap
+
+    def event(body: Tree, number: int) -> Tree:
+        return seeds.of_workspace(body, team=team, app=app, bot=bot, number=number)
+
+    def filled_form(fields: Tree, number: int) -> Tree:
+        if "payload" in fields:
+            return fields
+        return fields | {"team_id": team, "api_app_id": app, "trigger_id": f"{number}.1.a", "command": "/new"}
+
+    return [
+        HttpTarget("Slack events", port=port, trees=seeds.slack_events, renewed=event, wrap=signed(JSON_TYPE)),
+        HttpTarget(
+            "Slack forms", port=port, trees=seeds.slack_forms, renewed=filled_form, wrap=signed(FORM_TYPE), write=form
+        ),
+    ]
+
+
+def telegram_http(channel: str, port: Callable[[], int], *, secret: str) -> HttpTarget:
+    """The webhook that Telegram calls."""
+
+    def wrap(body: bytes, _tree: Tree, _seed: str) -> Request:
+        headers = (JSON_TYPE, ("X-Telegram-Bot-Api-Secret-Token", secret))
+        return Request(path=f"/channels/{channel}", headers=headers, body=body)
+
+    return HttpTarget(
+        "Telegram webhook", port=port, trees=seeds.telegram_updates,
+        renewed=lambda update, number: seeds.of_chat(update, number=number), wrap=wrap,
+    )  # fmt: skip
+
+
+def looks(port: Callable[[], int], pages: Mapping[str, Tree]) -> HttpTarget:
+    """GETs. A page is a tree of its path's parts (`path`), its query (`query`) and its headers (`headers`)."""
+
+    def wrap(body: bytes, tree: Tree, seed: str) -> Request:
+        asked = tree if isinstance(tree, dict) else {}
+        parts = asked.get("path", [])
+        path = "/" + "/".join(_percent(part) for part in (parts if isinstance(parts, list) else [parts]))
+        query = form(asked["query"]).decode() if asked.get("query") else ""
+        if body is not None and seed and not isinstance(tree, dict):
+            query = quote(body[:3_000])
+        given = asked.get("headers", {})
+        headers = tuple(
+            (name, (value if isinstance(value, str) else encoded(value).decode(errors="replace"))[:6_000])
+            for name, value in (given.items() if isinstance(given, dict) else ())
+        )
+        headers = tuple(
+            (name, value) for name, value in headers if "\n" not in value and "\r" not in value and "\x00" not in value
+        )
+        return Request(method="GET", path=(path + ("?" + query if query else ""))[:7_000], headers=headers)
+
+    made = HttpTarget("looks", port=port, trees=lambda: pages, renewed=lambda tree, _: tree, wrap=wrap)
+    made.of = ("tree", "wire")
+    return made
+
+
+def admin(port: Callable[[], int], acts: Mapping[str, Tree], bearer_of: str) -> HttpTarget:
+    """The REST door's acts with a body: a tree of `method`, `path` (its parts) and `body`."""
+
+    def wrap(body: bytes, tree: Tree, seed: str) -> Request:
+        act = acts[seed]
+        headers = (JSON_TYPE, ("Authorization", f"Bearer {bearer_of}"))
+        return Request(method=act["method"], path=act["path"], headers=headers, body=body)
+
+    return HttpTarget(
+        "admin API", port=port, trees=lambda: {name: act["body"] for name, act in acts.items()},
+        renewed=lambda tree, _: tree, wrap=wrap, slow_s=20,
+    )  # fmt: skip
+
+
+def forms(
+    port: Callable[[], int], pages: Mapping[str, tuple[str, Mapping[str, str]]], *, cookie: str, csrf: str
+) -> HttpTarget:
+    """The console's forms, sent by somebody who is signed in."""
+
+    def wrap(body: bytes, _tree: Tree, seed: str) -> Request:
+        path, _ = pages[seed]
+        headers = (FORM_TYPE, ("Cookie", cookie), ("X-CSRF-Token", csrf))
+        return Request(path=path, headers=headers, body=body)
+
+    return HttpTarget(
+        "console forms", port=port, trees=lambda: {name: {**fields, "csrf": csrf} for name, (_, fields) in pages.items()},
+        renewed=lambda tree, _: tree, wrap=wrap, write=form, slow_s=20,
+    )  # fmt: skip

@@ -1,0 +1,72 @@
+"""A fuzz of every public input, in short: about 500 kinds. `make fuzz` tries 10,000."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.attacks.fuzz import seeds
+from tests.attacks.fuzz.cases import chosen, kinds
+from tests.attacks.fuzz.mutators import BYTES, TREE, changed, encoded, paths
+from tests.attacks.fuzz.place import SHARES, fuzzed
+from tests.attacks.fuzz.run import run
+
+DOORS = [
+    ["webhook hook", "webhook api", "chat page", "looks"],
+    ["Slack events", "Slack forms", "Slack socket"],
+    ["Telegram webhook", "Telegram polled", "admin API", "console forms", "settings", "command line"],
+]
+"""In three gateways, so that test processes share them."""
+
+SEED = 20261130
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("doors", DOORS, ids=lambda names: names[0])
+async def test_whatever_comes_in(doors: list[str], tmp_path: Path) -> None:
+    """No 500, no hang, nothing lost: each acknowledged message has its row or the rule by which it is nothing for us, and behind
+    each batch a good one is answered (openclaw/openclaw#29301, AstrBotDevs/AstrBot#1766 are how it goes elsewhere)."""
+    share = sum(SHARES[name] for name in doors) / sum(SHARES.values())
+    async with fuzzed(tmp_path) as there:
+        made = await run(there, count=round(500 * share), seed=SEED, only=doors)
+
+    assert [] == made.faults, made.told()
+    assert set(doors) == set(made.done)
+
+
+def test_every_door_is_tried() -> None:
+    """Each of them, in one of the three."""
+    assert sorted(SHARES) == sorted(name for names in DOORS for name in names)
+
+
+def test_the_same_seed_makes_the_same_kinds_and_none_twice() -> None:
+    """A fault that was found is found again by its seed."""
+    there = kinds("Slack events", seeds.slack_events(), of=("tree", "bytes", "wire"))
+
+    one, two = (chosen(there, count=2_000, rng=random.Random(3)) for _ in range(2))
+
+    assert one == two
+    assert 2_000 == len(set(one))
+
+
+def places() -> Iterator[tuple[object, tuple[str | int, ...]]]:
+    tree = {"a": [1, {"b": "x"}], "c": None}
+    return ((tree, path) for path in paths(tree))
+
+
+def test_what_is_done_to_a_tree_can_be_written() -> None:
+    """Each act, at each place; and none leaves the payload as it was, but where that is what it would be."""
+    for tree, path in places():
+        whole = encoded(tree)
+        same = [act for act, change in TREE.items() if encoded(changed(tree, path, change)) == whole]
+        assert len(same) <= 1, (path, same)
+
+
+def test_what_is_done_to_bytes_is_done() -> None:
+    """To any body, an empty one too."""
+    for act, change in BYTES.items():
+        for body in (b"", b'{"a": "\xe4\xbd\xa0"}'):
+            assert isinstance(change(body, random.Random(1)), bytes), act
