@@ -11,7 +11,7 @@ import logging
 import os
 import socket
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NoReturn, Protocol
 
 logger = logging.getLogger(__name__)
@@ -23,7 +23,7 @@ class About:
 
     release: str
     host: str = socket.gethostname()
-    process: int = os.getpid()
+    process: int = field(default_factory=os.getpid)
 
     @property
     def where(self) -> str:
