@@ -46,6 +46,8 @@ def db_copy(configuration: Configuration, args: argparse.Namespace) -> int:
             copied = copy(here, there, resumed=resumed, tell=_telling)
     except (CannotCopy, Differs, MemoryFault, StoreBusy) as fault:
         return _say(f"db copy: {fault}", FAILED)
+    except KeyboardInterrupt:
+        return _say("\ndb copy: broken off; call it again, and it goes on from here", FAILED)
     rows, seconds = sum(copied.rows.values()), time.monotonic() - begun_s
     if args.json:
         told = {

@@ -14,7 +14,7 @@ from gateway.copying.counting import Count
 from gateway.copying.plan import SEEDED, Step, Unplanned, plan
 from gateway.copying.refusals import CannotCopy, Differs
 from gateway.copying.source import Source
-from gateway.copying.target import Target
+from gateway.copying.target import Reached, Target
 from memory.key import KEY_VERSION
 
 T = TypeVar("T")
@@ -81,36 +81,37 @@ def copy(
         raise CannotCopy(str(fault)) from fault
     rows = {step.table: source.count(step) for step in steps}
     total = sum(rows.values())
-    target.begin(source.name(), [name for step in steps for name in (step.table, _referring(step))])
-    _copy(source, target, steps, tell(total, "copying"), size=batch)
+    names = [name for step in steps for name in (step.table, _referring(step))]
+    reached = target.begin(source.name(), names)
+    _copy(source, target, steps, reached, tell(total, "copying"), size=batch)
     target.finish(steps, given=source.given(), runs=source.runs())
     _compare(source, target, steps, tell(2 * total, "comparing"))
     target.end(steps)
     return Copied(rows=rows, resumed=resumed)
 
 
-def _copy(source: Source, target: Target, steps: Sequence[Step], tell: Tell, *, size: int) -> None:
-    done = 0
+def _copy(
+    source: Source, target: Target, steps: Sequence[Step], reached: Mapping[str, Reached], tell: Tell, *, size: int
+) -> None:
+    rows = sum(reached[step.table].rows for step in steps)
     for step in steps:
-        reached = target.reached(step.table)
-        done += reached.rows
-        while not reached.done:
+        after, done = reached[step.table].after, reached[step.table].done
+        while not done:
             with target.batch(step.table) as batch:
-                if reached.after is None and step.table in SEEDED:
+                if after is None and step.table in SEEDED:
                     batch.clear(step)
-                batch.write(step, source.rows(step, after=reached.after, limit=size))
-                batch.done = batch.rows < size
-            done += batch.rows
-            tell(done, step.table)
-            reached = target.reached(step.table)
-    for step in steps:
-        reached = target.reached(_referring(step))
-        while step.later and not reached.done:
+                batch.write(step, source.rows(step, after=after, limit=size))
+                done = batch.done = batch.rows < size
+            after, rows = batch.after, rows + batch.rows
+            tell(rows, step.table)
+    for step in steps:  # the rows that others of their table refer to stand now
+        after, done = reached[_referring(step)].after, reached[_referring(step)].done or not step.later
+        while not done:
             with target.batch(_referring(step)) as batch:
-                batch.refer(step, source.rows(step, after=reached.after, limit=size, later=True))
-                batch.done = batch.rows < size
-            reached = target.reached(_referring(step))
-    tell(done, "")
+                batch.refer(step, source.rows(step, after=after, limit=size, later=True))
+                done = batch.done = batch.rows < size
+            after = batch.after
+    tell(rows, "")
 
 
 def _referring(step: Step) -> str:

@@ -104,22 +104,19 @@ class Target:
         row = self._db.execute("SELECT source FROM copy_progress LIMIT 1").fetchone()
         return None if row is None else str(row[0])
 
-    def begin(self, source: str, steps: Sequence[str]) -> None:
-        """Note that a copy of this file begins."""
-        with self._db.transaction():
-            self._db.execute(_PROGRESS)
-            for step in steps:
-                self._db.execute(
-                    "INSERT INTO copy_progress (step, source, rows, done) VALUES (%s, %s, 0, false) ON CONFLICT DO NOTHING",
-                    (step, source),
-                )
-
-    def reached(self, step: str) -> Reached:
-        """Return how far a step is."""
-        row = self._db.execute("SELECT rows, after, done FROM copy_progress WHERE step = %s", (step,)).fetchone()
-        if row is None:
-            return Reached()
-        return Reached(row[0], None if row[1] is None else msgspec.msgpack.decode(row[1]), row[2])
+    def begin(self, source: str, steps: Sequence[str]) -> dict[str, Reached]:
+        """Note that a copy of this file begins; return how far each step is."""
+        with self._db.transaction(), self._db.cursor() as cursor:
+            cursor.execute(_PROGRESS)
+            cursor.executemany(
+                "INSERT INTO copy_progress (step, source, rows, done) VALUES (%s, %s, 0, false) ON CONFLICT DO NOTHING",
+                [(step, source) for step in steps],
+            )
+            cursor.execute("SELECT step, rows, after, done FROM copy_progress")
+            return {
+                step: Reached(rows, None if after is None else msgspec.msgpack.decode(after), done)
+                for step, rows, after, done in cursor
+            }
 
     @contextmanager
     def batch(self, name: str) -> Iterator[Batch]:

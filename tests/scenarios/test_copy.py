@@ -9,11 +9,15 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import aiohttp
+import psycopg
 import pytest
 
+from tests.copies import fill, make
+from tests.forks import fork
 from tests.scenarios.conftest import HOOK
 from tests.scenarios.stage import users
-from tests.scenarios.world import Hook, Prompt, command, gateway, in_folder, model_server, rows, write_config
+from tests.scenarios.world import Hook, Prompt, command, environ, gateway, in_folder, model_server, rows, write_config
+from tests.services import as_admin
 
 SAID = ("订单尾号 8821，还没发货 😀", "what did I say?", "naïve\t“quotes” and \\backslashes\\")
 
@@ -96,3 +100,26 @@ async def test_what_cannot_be_copied(arguments: tuple[str, ...], code: int, said
     assert (code, "") == (ended, out)
     assert said in err
     assert "geheim" not in err
+
+
+async def test_broken_off_by_hand_it_goes_on(postgres_url: str, tmp_path: Path) -> None:
+    """Ctrl-C ends it at once and says what to do; the next call takes up what stands."""
+    config = write_config(tmp_path, "agents: {default: {kind: demo}}\nchannels: {page: {kind: console}}")
+    await asyncio.to_thread(make, tmp_path / "clew.db")
+    await asyncio.to_thread(fill, tmp_path / "clew.db")
+    call = ("gateway", "db", "copy", "--to", postgres_url, "--config", str(config), "--json")
+    with psycopg.connect(as_admin(postgres_url)) as other:
+        other.execute("LOCK TABLE vault IN SHARE MODE")  # it gets as far as that
+        process = await fork(*call, env=environ())
+        async with asyncio.timeout(30):
+            while not rows(postgres_url, "SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'vault'::regclass"):
+                await asyncio.sleep(0.05)  # nothing tells that somebody waits for a lock
+        process.send_signal(signal.SIGINT)
+        out, err = await asyncio.wait_for(process.communicate(), 30)
+        code = await process.wait()
+    again = await command(*call[1:])
+
+    assert (1, b"") == (code, out)
+    assert "broken off; call it again" in err.decode()
+    assert 0 == again[0], again
+    assert json.loads(again[1])["resumed"]

@@ -16,6 +16,7 @@ PARTS = (
     "flat",
     "recovery",
     "sizes",
+    "copying",
     "bell",
     "round_trips",
     "soak",
