@@ -17,12 +17,15 @@ from gateway.routing import Route
 from memory.base import Identity
 from memory.errors import StoreUnavailable
 from memory.ids import Ids
-from memory.links import CODE_CHARS, Linked, Links, digest_of, new_code
+from memory.links import CODE_CHARS, Linked, Links, Refusal, digest_of, new_code
 
 logger = logging.getLogger(__name__)
 
 AT_ONCE = 50
 """Messages that one transaction moves."""
+
+CLOCKS_MS = 60_000
+"""By how much two instances' clocks may differ."""
 
 
 class Mover:
@@ -78,23 +81,25 @@ class Linking:
         self._joined = joined
         self._clock = clock
 
-    async def link(self, person_id: int, code: str, route: Route) -> str:
-        """Show a code, or use one."""
+    async def link(self, person_id: int, code: str, route: Route, *, again_ms: int | None = None) -> str:
+        """Show a code, or use one. `again_ms` as in `Commands.answer`: a code is worth nothing once it was used."""
         language, prefix = route.language, self._prefix(route)
         if route.event.chat_type != "private":
             if code:
                 await self._links.revoke(digest_of(code))
             return notice("link_private", language, prefix=prefix)
         if code:
-            return await self._use(person_id, code, route)
+            return await self._use(person_id, code, route, again_ms=again_ms)
         fresh = new_code()
         if not await self._links.offer(person_id, digest_of(fresh), now_ms=self._clock()):
             return notice("link_limited", language)
         half = CODE_CHARS // 2
         return notice("link_code", language, code=f"{fresh[:half]}-{fresh[half:]}", prefix=prefix)
 
-    async def _use(self, person_id: int, code: str, route: Route) -> str:
-        made = await self._links.link(person_id, digest_of(code), now_ms=self._clock())
+    async def _use(self, person_id: int, code: str, route: Route, *, again_ms: int | None) -> str:
+        made: Linked | Refusal | None = None if again_ms is None else await self._made(person_id, since_ms=again_ms)
+        if made is None:
+            made = await self._links.link(person_id, digest_of(code), now_ms=self._clock())
         if not isinstance(made, Linked):
             logger.info("link refused", extra={"person": person_id, "reason": made})
             return notice(f"link_{made}", route.language)
@@ -105,6 +110,13 @@ class Linking:
             extra={"link": made.link_id, "person": made.survivor_id, "absorbed": made.absorbed_id, "by": person_id},
         )
         return notice("link_done", route.language, prefix=self._prefix(route))
+
+    async def _made(self, person_id: int, *, since_ms: int) -> Linked | None:
+        """Return the link that this turn has made before it broke off; None: it had not come to that."""
+        for link in await self._links.made(person_id):
+            if link.linked_ms >= since_ms - CLOCKS_MS:
+                return Linked(link_id=link.id, survivor_id=link.survivor_id, absorbed_id=link.absorbed_id)
+        return None
 
     async def unlink(self, person_id: int, identity: Identity, route: Route) -> str:
         """Take the account out of what it was joined to."""

@@ -39,8 +39,9 @@ class Commands:
         self._linking = linking
         self._live = live
 
-    async def answer(self, command: Command, route: Route, room: RoomSettings) -> str:
-        """Do what the command says and return what to tell the person."""
+    async def answer(self, command: Command, route: Route, room: RoomSettings, *, again_ms: int | None = None) -> str:
+        """Do what the command says and return what to tell the person. `again_ms`: it may have been done before, by a turn that
+        broke off; its message came then. None: it begins."""
         if lasts(command) and not vouched(route.event.sender):
             return notice("unknown_sender", route.language)
         match command.name:
@@ -54,7 +55,7 @@ class Commands:
             case "forget" | "unlearn":
                 return await self._forget(command, route, room)
             case "link" | "unlink":
-                return await self._link(command, _by_name(route, room))
+                return await self._link(command, _by_name(route, room), again_ms=again_ms)
             case "help" | "stop" | "human":  # /stop acts past the lane, /human is said to humans (`human_turns.py`)
                 return self._help(route, room)
 
@@ -104,12 +105,12 @@ class Commands:
             await self.new(route, room)
         return text
 
-    async def _link(self, command: Command, route: Route) -> str:
+    async def _link(self, command: Command, route: Route, *, again_ms: int | None) -> str:
         person = await self._person(route.event)
         if person is None:
             return notice("unknown_sender", route.language)
         if command.name == "link":
-            return await self._linking.link(person, command.argument, route)
+            return await self._linking.link(person, command.argument, route, again_ms=again_ms)
         return await self._linking.unlink(person, identity_of(route.event.sender, kind=self._kind(route.event)), route)
 
     async def _person(self, event: InboundEvent) -> int | None:

@@ -237,7 +237,8 @@ class Responder:
             return await self._answer(turn, routes, shown)
         if command.name == "new" and command.argument and vouched(head.event.sender):
             return await self._answer(turn, routes, shown, said=command.argument)
-        text = await self._commands.answer(command, head, room)
+        again_ms = turn.events[0].accepted_ms if turn.attempts else None
+        text = await self._commands.answer(command, head, room, again_ms=again_ms)
         return Outgoing(text, personal=personal(command))
 
     def _tries(self, turn: Running) -> int:

@@ -7,12 +7,14 @@ leaves is in tests/contracts/queue_failures.py and tests/unit/test_delivery.py.
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import suppress
 from pathlib import Path
 
 import aiohttp
 import pytest
 
+from gateway.notices import notice
 from tests.scenarios.conftest import HOOK
 from tests.scenarios.world import Hook, Prompt, gateway, model_server, write_config
 
@@ -127,6 +129,28 @@ async def test_killed_in_mid_answer(tmp_path: Path, session: aiohttp.ClientSessi
 
     assert "answer 2" == settled["reply"]["text"]
     assert 2 == len(model.prompts)
+
+
+async def test_killed_when_a_code_was_used(tmp_path: Path, session: aiohttp.ClientSession) -> None:
+    """The persons are one, and the turn that is taken up again says so: not that the code, which it has used up itself, is wrong.
+    A wrong one is still wrong."""
+    async with model_server(lambda prompt: f"re: {said(prompt)}") as model:
+        body = f'agents: {{default: {{kind: openai, base_url: "{model.url}", model: stub}}}}\nchannels: {HOOK}'
+        config = write_config(tmp_path, body)
+        async with gateway(config, command=("tests.scenarios.kill_at", str(config), "links.link", "after")) as first:
+            hook = Hook(session, first)
+            shown = await hook.say("/link", sender="ann", conversation="a")
+            code = re.search(r"^/link (\S+)$", shown["reply"]["text"], re.M)
+            assert code is not None
+            turn = await hook.say(f"/link {code[1]}", sender="安", conversation="b", mode="async")
+            await first.dead()
+        async with gateway(config) as second:
+            hook = Hook(session, second)
+            settled = await hook.settled(turn)
+            wrong = await hook.say(f"/link {code[1]}", sender="安", conversation="b")
+
+    assert notice("link_done", "en", prefix="") == settled["reply"]["text"]
+    assert notice("link_wrong", "en") == wrong["reply"]["text"]
 
 
 @pytest.mark.parametrize("verb", ["store.append_and_load", "store.append"])
