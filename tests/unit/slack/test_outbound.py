@@ -306,7 +306,7 @@ def test_rates_are_slack_s_documented_ones() -> None:
     here, there_ = Address(channel="acme", room="C1"), Address(channel="acme", room="C2")
 
     assert (
-        Rate(scope="acme chat.postMessage C1", count=4, per_s=4),
+        Rate(scope="acme chat.postMessage C1", count=4, per_s=4, of_room=True),
         Rate(scope="acme chat.postMessage", count=300, per_s=60),
     ) == rates("acme", here, "send")
     assert rates("acme", here, "edit") == rates("acme", there_, "edit")

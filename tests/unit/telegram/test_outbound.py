@@ -396,7 +396,10 @@ def test_a_full_pool_means_that_nothing_was_sent() -> None:
 
 @pytest.mark.parametrize(
     ("room", "first"),
-    [("5", Rate(scope="acme 5", count=3, per_s=3)), ("-1005", Rate(scope="acme -1005", count=20, per_s=60))],
+    [
+        ("5", Rate(scope="acme 5", count=3, per_s=3, of_room=True)),
+        ("-1005", Rate(scope="acme -1005", count=20, per_s=60, of_room=True)),
+    ],
 )
 def test_every_call_takes_from_its_chats_budget_and_the_bots(room: str, first: Rate) -> None:
     """Edits, drafts and actions too (anything-llm#5447)."""
