@@ -45,6 +45,7 @@ def told(report: Report, options: Options, folder: Path) -> str:
     said += [f"  {violation}" for violation in report.violations[:SHOWN]]
     usual = mix(options.scopes, options.seconds)
     ways = "" if tuple(options.ways) == usual else f" --ways {','.join(options.ways)}"
+    ways += "" if options.redis else " --without-redis"
     again = f"--seconds {options.seconds:g} --instances {options.instances} --scopes {options.scopes}{ways}"
     return "\n".join([*said, f"again: python -m tests.chaos --seed {options.seed} {again}"])
 
@@ -56,6 +57,7 @@ def _options(arguments: list[str]) -> tuple[Options, Path]:
     parser.add_argument("--seconds", type=float, default=40.0, help="how long people talk")
     parser.add_argument("--instances", type=int, default=3)
     parser.add_argument("--scopes", type=int, default=150)
+    parser.add_argument("--without-redis", action="store_true", help="PostgreSQL alone")
     parser.add_argument("--ways", default=None, help="by which people talk")
     given = parser.parse_args(arguments)
     seed = secrets.randbelow(1_000_000) if given.seed is None else given.seed
@@ -68,7 +70,13 @@ def _options(arguments: list[str]) -> tuple[Options, Path]:
         parser.error(f"no such ways: {', '.join(sorted(unknown))}; there are: {', '.join(WAYS)}")
     folder = Path(tempfile.mkdtemp(prefix=f"clew-chaos-{seed}-{time.strftime('%H%M%S')}-"))
     options = Options(
-        seed=seed, plan=plan, seconds=given.seconds, instances=given.instances, scopes=given.scopes, ways=ways
+        seed=seed,
+        plan=plan,
+        seconds=given.seconds,
+        instances=given.instances,
+        scopes=given.scopes,
+        ways=ways,
+        redis=not given.without_redis,
     )
     return options, folder
 

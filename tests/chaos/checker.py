@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from tests.chaos.evidence import FINAL, WHOLE, Chunk, Evidence, Post, Row, tokens
+from tests.chaos.evidence import FINAL, WHOLE, Chunk, Evidence, Post, Row, stopped, tokens
 
 LABELLED = "unknown"
 
@@ -49,9 +49,11 @@ def visible(evidence: Evidence) -> Found:
     """What was answered stands there, whole, with all that it answers; what is said to have been sent stands as it was sent."""
     whole = _whole_posts(evidence)
     by_id = {(post.place, post.id): post for post in evidence.posts}
+    cut_short = {chunk.turn for chunk in evidence.chunks if stopped(chunk.text)}
+    cut_short |= {int(post.id) for post in evidence.posts if not post.at and stopped(post.text)}
     for turn, rows in evidence.turns.items():
         chunks = evidence.chunks_of.get(turn, [])
-        if rows[0].state == "answered" and not whole[turn] and not _labelled(chunks):
+        if rows[0].state == "answered" and not whole[turn] and not _labelled(chunks) and turn not in cut_short:
             yield f"«{rows[-1].token}» is answered, and no whole answer stands anywhere, turn {turn}"
         for post in whole[turn]:
             if missing := {row.token for row in rows} - set(tokens(post.text)):
@@ -125,7 +127,8 @@ def labelled(evidence: Evidence) -> Found:
     known = {(chunk.place, chunk.message) for chunk in evidence.chunks}
     doubtful = {chunk.place for chunk in evidence.chunks if _doubtful([chunk])}
     for post in evidence.posts:
-        if not tokens(post.text) and (post.place, post.id) not in known and post.place not in doubtful:
+        unknown = post.at and (post.place, post.id) not in known and post.place not in doubtful
+        if unknown and not tokens(post.text):
             yield f"{post.id} in {post.place} was sent by nobody: {post.text[:80]!r}"
 
 
@@ -173,6 +176,8 @@ def allowed(evidence: Evidence) -> Counter[str]:
     counts: Counter[str] = Counter({f"ended {row.state}{row.why and ' ' + row.why}": 0 for row in evidence.rows})
     counts.update(f"ended {row.state}{row.why and ' ' + row.why}" for row in evidence.rows)
     counts.update(f"chunks {chunk.state}" for chunk in evidence.chunks)
+    counts["answers stopped"] = sum(stopped(post.text) for post in evidence.posts)
+    counts["prompts with words of their own"] = sum(bool(call.words) for call in evidence.calls)
     counts["answers that stand twice"] = sum(len(posts) > 1 for posts in _whole_posts(evidence).values())
     finished = {(chunk.place, chunk.message) for chunk in evidence.chunks}
     counts["half answers left behind"] = sum(

@@ -1,7 +1,7 @@
 """What a chaos run leaves behind, as the checker takes it: by the platforms, the model's server and the database.
 
 Each message carries a token, `«S12.3»`: its scope's name and its number there. Each person says words of their own, canaries,
-one for each place they are said in. Whole answers end with `WHOLE`.
+one for each place they are said in. Whole answers end with `WHOLE`; those that their speaker stopped, with a mark that says so.
 """
 
 from __future__ import annotations
@@ -11,9 +11,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from gateway.notices import NOTICES
+
 WHOLE = "∎"
 FINAL = frozenset({"answered", "observed", "ignored", "applied", "failed", "dead"})
 
+_STOPPED = tuple(NOTICES["stopped_mark"].values())
 _TOKEN = re.compile(r"«(\w+\.\d+)»")
 _CANARY = re.compile(r"(?<![a-z0-9])zq[a-z]+zq(?![a-z0-9])", re.IGNORECASE)
 
@@ -36,6 +39,11 @@ def canary(number: int) -> str:
         letters = "abcdefghijklmnoprstu"[rest] + letters
         if not number:
             return f"zq{letters}zq"
+
+
+def stopped(text: str) -> bool:
+    """Whether the text is an answer that was stopped."""
+    return text.endswith(_STOPPED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

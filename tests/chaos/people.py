@@ -34,6 +34,7 @@ from tests.scenarios.world import SECRET, Hook
 WAYS = ("webhook", "telegram-webhook", "telegram-polling", "slack-http", "slack-socket")
 PUBLIC = "https://clew.example"
 PATIENCE_S = 6.0  # of a program that sends a webhook
+READ_S = 30.0  # and of one that reads an answer
 WAIT_S = 1.0
 
 _SHOWING = "show_every_s: 1, first_use_notice: false, observe: true, limits: {per_minute: 100000}"
@@ -106,6 +107,8 @@ class HookWay:
     _lines: dict[str, Line] = field(default_factory=dict)
     _turns: dict[str, dict[str, Any]] = field(default_factory=dict)
     _views: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _reading: set[str] = field(default_factory=set)
+    _read: dict[str, tuple[str, str]] = field(default_factory=dict)  # how it ended, and the text as it had grown
 
     def settings(self) -> str:
         return f'kind: webhook, secrets: ["{SECRET}"], observe: true, limits: {{per_minute: 100000}}'
@@ -116,27 +119,32 @@ class HookWay:
     async def say(self, line: Line) -> None:
         self._lines[line.token] = line
         for _ in range(2 if line.again else 1):
-            turn = await self._sent(line)
+            turn = await self._sent(line, line.token, line.text)
             if turn is None:
                 return
             first = self._turns.setdefault(line.token, turn)
             if first["turn"] != turn["turn"]:
                 self.faults.append(f"«{line.token}» is turn {first['turn']}, and when it came again {turn['turn']}")
+        if line.stop_s is not None:
+            await asyncio.sleep(line.stop_s)
+            await self._sent(line, f"{line.token}/stop", "/stop")
+        elif line.reads:
+            await self._follow(line.token)
 
-    async def _sent(self, line: Line) -> dict[str, Any] | None:
+    async def _sent(self, line: Line, message: str, text: str) -> dict[str, Any] | None:
         """Send until it is taken; None: it never was."""
         body = {
             "conversation": line.place.name,
             "chat_type": "group" if line.place.group else "private",
             "sender": {"id": f"p{line.person}", "name": f"Person {line.person} 人"},
-            "message": {"id": line.token, "text": line.text},
+            "message": {"id": message, "text": text},
             "mode": "async",
             **({"thread": "t"} if line.place.group else {}),
         }
         while not self.over:
             try:
                 async with asyncio.timeout(PATIENCE_S):
-                    status, answer = await self.hook.post(body, webhook_id=f"msg_{line.token}")
+                    status, answer = await self.hook.post(body, webhook_id=f"msg_{message}")
             except (TimeoutError, aiohttp.ClientError):
                 status, answer = 0, {}
             if status in (200, 202):
@@ -147,8 +155,21 @@ class HookWay:
             await asyncio.sleep(WAIT_S)
         return None
 
+    async def _follow(self, token: str) -> None:
+        """Read the answer as it grows, from whatever instance the front leads to; from the beginning where that broke off."""
+        self._reading.add(token)
+        while not self.over:
+            try:
+                async with asyncio.timeout(READ_S):
+                    self._read[token] = await self.hook.read(self._turns[token])
+            except (TimeoutError, aiohttp.ClientError, EOFError):
+                await asyncio.sleep(WAIT_S)
+            else:
+                self._reading.remove(token)
+                return
+
     def waiting(self) -> int:
-        return len(self._lines) - len(self._turns)
+        return len(self._lines) - len(self._turns) + len(self._reading)
 
     def throttle(self, seconds: int) -> None:
         pass
@@ -178,7 +199,13 @@ class HookWay:
         return list(found.values())
 
     def broken(self) -> list[str]:
-        return self.faults
+        """Return what programs saw that is wrong: a message taken twice, refused, or read otherwise than it ended."""
+        found = [*self.faults, *(f"who reads the answer to «{token}» never saw its end" for token in self._reading)]
+        for token, (status, text) in self._read.items():
+            view = self._views[token]
+            if (status, text) != (view["status"], (view.get("reply") or {}).get("text", text)):
+                found.append(f"who read the answer to «{token}» saw it {status}, {text!r}; it is {view}")
+        return found
 
     def _place(self, place: Place) -> str:
         return spot(self.name, place.name, "t" if place.group else None)
@@ -221,6 +248,9 @@ class TelegramWay:
         self._said.append((line, update.id))
         if line.again:  # in a queue of its own, so that it may overtake the first
             self.bot.updates.put_raw({"message": message.body}, queue=("again", update.id), update_id=update.id)
+        if line.stop_s is not None:
+            await asyncio.sleep(line.stop_s)
+            self._person(line.person).says(scope.chat, "/stop")
 
     def waiting(self) -> int:
         return len(self.bot.updates.waiting())

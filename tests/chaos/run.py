@@ -57,7 +57,7 @@ URLS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What is run. `plan` are its acts, `ways` by which people talk."""
+    """What is run. `plan` are its acts, `ways` by which people talk; without `redis` PostgreSQL has its part."""
 
     seed: int
     plan: Sequence[Act]
@@ -65,6 +65,7 @@ class Options:
     instances: int = 3
     scopes: int = 150
     ways: Sequence[str]
+    redis: bool = True
 
 
 @dataclass(kw_only=True)
@@ -134,7 +135,7 @@ async def world(options: Options, *, postgres: Postgres, valkey: Valkey, folder:
         )
         hook = Hook(session, None, "webhook")  # type: ignore[arg-type]  # of the cluster, which needs the settings first
         ways = ways_of(options.ways, hook=hook, platform=platform, tg=tg)
-        change = _settings(folder, ways)
+        change = _settings(folder, ways, redis=options.redis)
         upstreams = [
             {
                 "postgres": ("127.0.0.1", postgres.port),
@@ -165,16 +166,17 @@ def _asked(calls: list[Call], instance: int, prompt: Prompt) -> AsyncIterator[st
     return answer(asked)
 
 
-def _settings(folder: Path, ways: dict[str, Way]) -> Change:
+def _settings(folder: Path, ways: dict[str, Way], *, redis: bool) -> Change:
     channels = "".join(f"  {name}: {{{way.settings()}}}\n" for name, way in ways.items())
-    return Change(folder, channels)
+    return Change(folder, channels, storage="${POSTGRES}\nredis: ${REDIS}" if redis else "${POSTGRES}")
 
 
 class Change:
     """Writes the settings file; each call another one, in which a channel and the agent are changed."""
 
-    def __init__(self, folder: Path, channels: str) -> None:
+    def __init__(self, folder: Path, channels: str, *, storage: str) -> None:
         self._folder = folder
+        self._storage = storage
         self._channels = channels
         self._number = 0
         self()
@@ -190,7 +192,7 @@ class Change:
         beside = self._folder / "next"
         beside.mkdir(exist_ok=True)
         written = write_config(
-            beside, body + changed, storage="${POSTGRES}\nredis: ${REDIS}", server=f"public_url: '{PUBLIC}', stop_s: 5"
+            beside, body + changed, storage=self._storage, server=f"public_url: '{PUBLIC}', stop_s: 5"
         )
         os.replace(written, self._folder / "clew.yaml")
 
@@ -243,7 +245,7 @@ async def _judged(there: World) -> Report:
     for name, way in there.ways.items():
         broken = way.broken()
         if isinstance(way, HookWay):
-            violations += [Violation("taken once", fault) for fault in broken]
+            violations += [Violation("seen by programs", fault) for fault in broken]
         else:
             limits = ", ".join(f"{rule} ({times})" for rule, times in Counter(broken).most_common(5))
             there.acting.log.append(f"# {name}: {len(broken)} times a limit was broken: {limits}")

@@ -48,7 +48,8 @@ class Place:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
     """Something that is said: when, where, by which of the people there. `asks`: it wants an answer (in private all does);
-    `again`: its events come twice."""
+    `again`: its events come twice; `stop_s`: after so many seconds its speaker wants none any more (None: they do); `reads`:
+    its speaker follows the answer as it grows, where the way is one for programs."""
 
     at_s: float
     place: Place
@@ -57,6 +58,8 @@ class Line:
     text: str
     asks: bool
     again: bool
+    stop_s: float | None
+    reads: bool
 
     @property
     def token(self) -> str:
@@ -98,7 +101,11 @@ def _line(chance: random.Random, place: Place, where: int, number: int, *, at_s:
     if chance.random() < 0.4:
         said = chance.choice(_KEPT).format(canary(where * 10 + place.people.index(person))) + " " + said
     asks = not place.group or chance.random() < 0.8
-    return Line(at_s=at_s, place=place, number=number, person=person, text=said, asks=asks, again=chance.random() < 0.1)
+    stops = not place.group and chance.random() < 0.06
+    return Line(
+        at_s=at_s, place=place, number=number, person=person, text=said, asks=asks, again=chance.random() < 0.1,
+        stop_s=chance.uniform(0, 1.5) if stops else None, reads=chance.random() < 0.3,
+    )  # fmt: skip
 
 
 def _numbered(found: Sequence[Line]) -> list[Line]:

@@ -360,6 +360,20 @@ class Hook:
         """Follow a turn's events to its end and return the last view."""
         return await self._until(turn, lambda name, _: name in ("done", "failed"), timeout_s=timeout_s)
 
+    async def read(self, turn: dict[str, Any]) -> tuple[str, str]:
+        """Follow a turn's events from the beginning to its end; return its status and the text as it has grown. Raises EOFError
+        where the stream breaks off before."""
+        text = ""
+        url = f"{self._gateway.url}/channels/{self._channel}/turns/{turn['turn']}/events"
+        async with self._session.get(url, headers={"authorization": f"Bearer {turn['token']}"}) as response:
+            response.raise_for_status()
+            async for name, data in sse(response):
+                if name in ("delta", "reset"):
+                    text = data["text"] if name == "reset" else text + data["text"]
+                if name in ("done", "failed"):
+                    return data["status"], text
+        raise EOFError
+
     async def shown(self, turn: dict[str, Any], text: str) -> None:
         """Wait until the turn's stream has shown `text`."""
         seen = ""

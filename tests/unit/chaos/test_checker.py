@@ -165,6 +165,16 @@ def test_what_was_shown_before_the_reply_may_be_left_behind() -> None:
     assert check(replace(WELL, posts=before))
 
 
+def test_an_answer_that_was_stopped_need_not_be_whole() -> None:
+    """It says so at its end, wherever it stands; without its tokens, if it was stopped so early."""
+    mark = "re: «A\n\n（已停止）"
+
+    assert [] == check(replace(WELL, posts=changed(0, text=mark)(POSTS), chunks=changed(0, text=mark)(CHUNKS)))
+    collected = Post(place=HOME, id="1", text=mark)
+    assert [] == check(replace(WELL, posts=(collected, *POSTS[1:]), chunks=CHUNKS[1:]))
+    assert check(replace(WELL, posts=changed(0, text="re: «A")(POSTS), chunks=changed(0, text="re: «A")(CHUNKS)))
+
+
 def test_a_growing_answer_without_a_receipt_may_stand_beside_the_reply() -> None:
     """Where the gateway said so in its log: it may even come behind it."""
     twice = (*POSTS, Post(place=HOME, id="12", text=answer("A.1"), at=(12,)))
