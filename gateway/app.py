@@ -78,7 +78,7 @@ from gateway.inbox.sqlite import SqliteInbox
 from gateway.intake import Intake
 from gateway.lanes import Lanes
 from gateway.learning import Learner
-from gateway.leases import About, Leases, ProcessLeases, given_up, once
+from gateway.leases import About, Leases, ProcessLeases, given_up, once, shared_clock
 from gateway.linking import Linking, Mover
 from gateway.live import Live, MadeAgent
 from gateway.mailbox import Mailbox
@@ -96,6 +96,7 @@ from gateway.replies import Commands
 from gateway.responder import Responder
 from gateway.retention import Retention
 from gateway.rooms import Rooms
+from gateway.senders import Senders
 from gateway.showing import Showing
 from gateway.talk import Talk
 from gateway.traces import traced
@@ -349,12 +350,14 @@ def make_meaning(settings: MeaningSettings, vectors: Vectors, *, spent: Spent) -
     return Meaning(embedders, vectors, cache_bytes=cache_bytes, question_s=settings.question_s, spent=spent)
 
 
-def make_embedding(meaning: Meaning, settings: LearningSettings, *, metrics: Metrics, owner: str) -> Embedding:
+def make_embedding(
+    meaning: Meaning, settings: LearningSettings, *, metrics: Metrics, owner: str, clock: Callable[[], int]
+) -> Embedding:
     """Return what makes the vectors that are missing."""
     from gateway.embedding import Embedding
 
     return Embedding(
-        meaning, metrics=metrics, owner=owner, wait_s=settings.wait_s, lease_s=settings.lease_s, clock=now_ms
+        meaning, metrics=metrics, owner=owner, wait_s=settings.wait_s, lease_s=settings.lease_s, clock=clock
     )
 
 
@@ -408,15 +411,18 @@ async def run(
             noted=lambda channel, outcome: metrics.channel_started(channel=channel, outcome=outcome),
             placed=lambda changed: rooms.applied(changed),
         )
+        senders = Senders(leases, live, changed=lambda: delivery.look())
         people, talk = People(store), Talk()
-        owner = f"{ids.next():x}"
+        owner, shared_ms = f"{ids.next():x}", shared_clock(leases, now_ms)
         meaning = make_meaning(
             settings.embedder,
             store.vectors,
             spent=lambda model, texts, tokens: usage.spending.embedded(model, texts, tokens),
         )
         embedding = (
-            None if meaning is None else make_embedding(meaning, settings.learning, metrics=metrics, owner=owner)
+            None
+            if meaning is None
+            else make_embedding(meaning, settings.learning, metrics=metrics, owner=owner, clock=shared_ms)
         )
         memory = Memory(store, tokenizers=tokenizers, due=lambda: learner.wake(), meaning=meaning)
 
@@ -552,6 +558,7 @@ async def run(
                 channels=live,
                 pacing=pacing,
                 show_s=queue.show_s,
+                shares=senders,
                 counted=lambda channel, outcome: metrics.show_ended(channel=channel, outcome=outcome),
             ),
             streams=hot.streams,
@@ -572,7 +579,7 @@ async def run(
             owner=owner,
             poll_s=queue.poll_s,
             learned=(lambda: None) if embedding is None else embedding.wake,
-            clock=now_ms,
+            clock=shared_ms,
             traces=traces,
         )
         lanes = Lanes(
@@ -605,6 +612,7 @@ async def run(
             live,
             intake.ended,
             pacing=pacing,
+            shares=senders,
             send_s=queue.send_s,
             attempts=queue.send_attempts,
             first_wait_s=queue.send_wait_s,
@@ -774,6 +782,7 @@ async def run(
                     once(leases, "erasures", lambda: eraser.run(look_s=BROKEN_OFF_S)), name="erasures that broke off"
                 ),
                 tasks.create_task(tail.run(), name="tail"),
+                tasks.create_task(senders.run(), name="senders"),
             ]
             counting = tasks.create_task(usage.meter.run(), name="usage")
             answering = tasks.create_task(lanes.run(), name="lanes")
@@ -787,7 +796,7 @@ async def run(
                 await stop.wait()
                 health.stopping = True
                 # First of all: people write on, and another instance can hear them.
-                await given_up(leases, {"channel", "job"}, within_s=settings.database.timeout_s)
+                await given_up(leases, {"channel", "job", "send"}, within_s=settings.database.timeout_s)
                 tail.close()
                 lanes.drain()
                 await ended_within(answering, seconds=settings.server.stop_s)

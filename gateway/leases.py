@@ -103,6 +103,12 @@ class Leases(Protocol):
         ...
 
 
+def shared_clock(leases: Leases, clock_ms: Callable[[], int]) -> Callable[[], int]:
+    """Return a clock that tells what the database's does, as far as is known: milliseconds since 1970. For what instances compare
+    with each other's, as the end of who learns from a scope."""
+    return lambda: clock_ms() - round(leases.skew_s * 1000)
+
+
 async def given_up(leases: Leases, kinds: Collection[str], *, within_s: float) -> None:
     """Give up what is held of these kinds, in that time at most: else others have it when this instance has left."""
     try:

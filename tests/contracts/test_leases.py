@@ -10,7 +10,7 @@ import pytest
 
 from gateway.inbox.postgres import PostgresInbox
 from gateway.inbox.postgres_joining import Entry
-from gateway.leases import Leases, ProcessLeases
+from gateway.leases import Leases, ProcessLeases, shared_clock
 from tests.contracts.leases import ABOUT, Worker, holding
 from tests.contracts.queues import NOW_MS
 
@@ -139,3 +139,16 @@ async def test_instances_tell_of_themselves(leases: Leases) -> None:
     assert one.host.startswith("maschine-一")
     assert one.left_s > 0
     assert 1 == leases.live
+
+
+def test_shared_clock_is_the_database_s() -> None:
+    """What one instance writes of its time, another reads by its own."""
+
+    class Ahead(ProcessLeases):
+        @property
+        def skew_s(self) -> float:
+            return 2.5
+
+    ahead = Ahead(ABOUT, number=7, rest_s=REST_S, clock_ms=lambda: NOW_MS)
+
+    assert NOW_MS - 2_500 == shared_clock(ahead, lambda: NOW_MS)()
