@@ -31,6 +31,10 @@ class Shares(Protocol):
         """Return the channels whose replies this instance does not send."""
         ...
 
+    def down(self, channel: str) -> None:
+        """Hear that a channel which is to be sent here does not run here: another instance may do better."""
+        ...
+
     def to_send(self, rates: Sequence[Rate]) -> tuple[Rate, ...]:
         """Return what the sender may use of budgets."""
         ...
@@ -45,6 +49,9 @@ class Alone:
 
     def elsewhere(self) -> frozenset[str]:
         return frozenset()
+
+    def down(self, channel: str) -> None:
+        """Nobody else can do better."""
 
     def to_send(self, rates: Sequence[Rate]) -> tuple[Rate, ...]:
         return tuple(rates)
@@ -81,6 +88,7 @@ class Senders:
         self._channels = channels
         self._changed = changed
         self._held: dict[str, Held] = {}
+        self._down: dict[str, asyncio.Event] = {}
 
     async def run(self) -> NoReturn:
         """Hold what can be had, until cancelled. Raises what the leases raise."""
@@ -96,17 +104,24 @@ class Senders:
                 await self._channels.applied()
 
     async def _hold(self, name: str, held: Held) -> None:
-        self._held[name] = held
+        self._held[name], self._down[name] = held, asyncio.Event()
         logger.info("channel is sent from here", extra={"channel": name, "fence": held.fence})
         self._changed()
         try:
-            await asyncio.Event().wait()
+            await self._down[name].wait()
         finally:
-            del self._held[name]
+            del self._held[name], self._down[name]
 
     def elsewhere(self) -> frozenset[str]:
         """See `Shares.elsewhere`."""
         return frozenset(name for name in self._paced() if not self._sends(name))
+
+    def down(self, channel: str) -> None:
+        """See `Shares.down`."""
+        down = self._down.get(channel)
+        if down is not None and self._leases.live > 1:
+            logger.warning("sending is handed on", extra={"channel": channel})
+            down.set()
 
     def to_send(self, rates: Sequence[Rate]) -> tuple[Rate, ...]:
         """See `Shares.to_send`."""

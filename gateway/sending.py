@@ -79,6 +79,7 @@ class Sending:
         if adapter is None or back_s is None:
             return 0  # to be given up
         if back_s:
+            self._shares.down(chunk.channel)
             return self._now_ms() + _ms(back_s)
         if chunk.channel in self._shares.elsewhere():
             return self._now_ms() + _ms(LATER_S)  # it has just become another instance's

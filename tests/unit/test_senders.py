@@ -111,6 +111,25 @@ class TestSenders:
         await asyncio.wait([holding])
         assert {"acme"} == senders.elsewhere()
 
+    async def test_one_that_does_not_run_here_is_handed_on(self) -> None:
+        """Where somebody else lives; what is not held here has nobody to hand it on."""
+        leases = Shared(live=1)
+        senders = Senders(cast("Leases", leases), Places(acme=Budgeted()), changed=lambda: None)
+        holding = asyncio.ensure_future(senders._hold("acme", One()))
+        await asyncio.sleep(0)
+        for name in ("acme", "other"):
+            senders.down(name)
+        await asyncio.sleep(0)
+        assert frozenset() == senders.elsewhere()
+
+        leases.live = 2
+        senders.down("acme")
+        async with asyncio.timeout(10):
+            await holding
+        assert {"acme"} == senders.elsewhere()
+        senders.down("acme")
+        ALONE.down("acme")
+
     async def test_leases_follow_the_settings(self, tasks: set[asyncio.Task[Any]]) -> None:
         """A channel that comes is held, one that goes is let go; what lost its budgets is sent from everywhere."""
         leases, places = Shared(), Places(acme=Budgeted(), other=Budgeted())
