@@ -29,6 +29,14 @@ def day_ms(field: str, day: str) -> int:
         raise Invalid(f"{field}: {day[:40]!r} is no day; write it as 2026-11-30", problems=(problem,)) from None
 
 
+def number(field: str, text: str) -> int:
+    """Return a number that a page had put into its form. Raises `Invalid` for what is none."""
+    if text.isascii() and text.isdigit() and len(text) <= 18:
+        return int(text)
+    problem = FieldProblem(path=field, value=text[:40], problem="is no number", remedy="open the page again")
+    raise Invalid(f"{field}: {text[:40]!r} is no number; open the page again", problems=(problem,))
+
+
 def problems_of(fault: GatewayFault) -> tuple[FieldProblem, ...]:
     """Return what is wrong, for the top of a form; where no field is at fault, as one problem without a path."""
     named = fault.problems if isinstance(fault, Invalid) else ()

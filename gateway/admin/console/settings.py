@@ -12,7 +12,7 @@ from config.forms import Field as Setting
 from config.meanings import meaning, named
 from config.problems import path_of, path_text
 from gateway.admin.acts import settings as acts
-from gateway.admin.console.asked import asked, problems_of
+from gateway.admin.console.asked import asked, number, problems_of
 from gateway.admin.console.fields import Field
 from gateway.admin.console.part import NavEntry, Part, get, post
 from gateway.admin.console.settings_form import PREFIX, Reader, edits, error_at, groups, maps, name_of, shown
@@ -73,7 +73,7 @@ async def change(visit: Visit) -> web.StreamResponse:
         acts.ChangeAsked(
             changes=tuple(found),
             reason=visit.form.get("reason", "").strip()[:500],
-            expected=int(visit.form.get("expected", "0")),
+            expected=number("expected", visit.form.get("expected", "0")),
             dry_run=dry_run,
         ),
     )
@@ -132,7 +132,7 @@ async def remove(visit: Visit) -> web.StreamResponse:
     steps = _steps(visit)
     above = steps[:-2] if steps[-2:-1] in (("rooms",), ("threads",)) else steps[:-1]
     edit = acts.Edit(path=path_text(steps), act="remove")
-    expected = int(visit.form.get("expected", "0"))
+    expected = number("expected", visit.form.get("expected", "0"))
     try:
         told = await visit.perform(acts.CHANGE, acts.ChangeAsked(changes=(edit,), expected=expected))
     except Invalid as fault:
@@ -219,15 +219,15 @@ async def history(visit: Visit) -> web.StreamResponse:
 
 async def revision(visit: Visit) -> web.StreamResponse:
     """Show one revision: what it says, what it changed, and what going back to it would change."""
-    number = int(visit.fields["number"])
-    told = await visit.perform(acts.REVISION, acts.RevisionAsked(number=number))
-    changed = await visit.perform(acts.COMPARE, acts.CompareAsked(old=number - 1, new=number))
+    wanted = number("number", visit.fields["number"])
+    told = await visit.perform(acts.REVISION, acts.RevisionAsked(number=wanted))
+    changed = await visit.perform(acts.COMPARE, acts.CompareAsked(old=wanted - 1, new=wanted))
     state: acts.StatusTold = await visit.perform(acts.STATUS)
     back: acts.ChangeTold | None = None
     refused: tuple[FieldProblem, ...] = ()
-    if visit.may("configure") and number != state.newest:
+    if visit.may("configure") and wanted != state.newest:
         try:
-            back = await visit.perform(acts.ROLL_BACK, acts.RollBackAsked(number=number, dry_run=True))
+            back = await visit.perform(acts.ROLL_BACK, acts.RollBackAsked(number=wanted, dry_run=True))
         except Invalid as fault:
             refused = problems_of(fault)
     return visit.render(
@@ -238,9 +238,9 @@ async def revision(visit: Visit) -> web.StreamResponse:
 async def roll_back(visit: Visit) -> web.StreamResponse:
     """Let a revision count again."""
     request = acts.RollBackAsked(
-        number=int(visit.fields["number"]),
+        number=number("number", visit.fields["number"]),
         reason=visit.form.get("reason", "").strip()[:500],
-        expected=int(visit.form.get("expected", "0")),
+        expected=number("expected", visit.form.get("expected", "0")),
     )
     told = await visit.perform(acts.ROLL_BACK, request)
     return saved(visit, SETTINGS, told, expected=request.expected)
