@@ -142,6 +142,9 @@ class Intake:
         stored = accepted.event
         if fresh and held is not None:
             self._quotas.stored(held, stored.id)
+        if not fresh:  # why nothing new stands in the inbox, for who looks for what was acknowledged
+            told_again = {"channel": event.channel, "event_id": stored.id, "verdict": accepted.verdict}
+            logger.debug("event came again", extra=told_again)
         self._traces.accepted(
             stored.id, since_ns=since_ns, first=fresh, channel=event.channel, kind=stored.kind, rule=verdict.rule
         )

@@ -27,7 +27,7 @@ BATCH = 40
 GROWN_MB = 150
 """Megabytes that the process may be greater at the end than after its first batches."""
 
-IGNORED = re.compile(r'"event":"(?:event|update) ignored"')
+IGNORED = re.compile(r'"event":"(?:event ignored|update ignored|event came again)"')
 EXPECTED_ERRORS = ("send given up",)
 """Events of level error that are no fault: the rooms that are made up are nowhere."""
 
