@@ -110,8 +110,10 @@ class Learner:
             ):
                 self._running += 1
                 tasks.create_task(self._work(due), name="learning")
+        if self._running >= settings.tasks:
+            return MAX_WAIT_S  # the first that ends wakes
         next_ms = await self._derived.next_due()
-        if next_ms is None or self._running >= settings.tasks:
+        if next_ms is None:
             return MAX_WAIT_S if self._running else self._poll_s * 60
         return min(max((next_ms - self._clock()) / 1000, self._poll_s), MAX_WAIT_S)
 
