@@ -172,6 +172,12 @@ class RetentionSettings(Section):
         ge=30,
         description="Days the admins' audit log is kept; unset: for ever, and the database refuses to delete.",
     )
+    message_days: float | None = Field(
+        None,
+        ge=1,
+        description="Days what was said is kept in memory, by whole turns, and what was overheard; unset: for ever. Facts and"
+        " profiles learned from it stay; the queue keeps its own copy for `queue_days`.",
+    )
     every_s: float = Field(3600, gt=0, description="Seconds between two clean-ups.")
 
 

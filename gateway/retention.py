@@ -18,12 +18,14 @@ logger = logging.getLogger(__name__)
 
 DAY_MS = 86_400_000
 BATCH = 1000
+MESSAGES = 200
+"""As many messages go in one step: with each go some twenty rows of the index."""
 LOOK_S = 60.0
 """Seconds between two looks at the tables' sizes."""
 
 
 class Retention:
-    """Cleans up at the start and then every `every_s`. Messages stay: their retention is unlimited."""
+    """Cleans up at the start and then every `every_s`. Messages stay, unless the settings limit their time."""
 
     def __init__(
         self,
@@ -89,6 +91,12 @@ class Retention:
             except TimeoutError:
                 return
 
+    async def _forget_messages(self, before_ms: int) -> int:
+        gone = 0
+        while rows := await self._store.purge_messages(before_ms=before_ms, limit=MESSAGES):
+            gone += rows
+        return gone
+
     async def clean(self, *, now_ms: int) -> dict[str, int]:
         """Delete all that is older than its days at `now_ms`, bytes and all; return how many rows of each kind. The bytes of what
         people deleted and had forgotten since the last time go too."""
@@ -102,6 +110,8 @@ class Retention:
             deleted["queue"] += rows
         while rows := await self._store.purge_ledgers(before_ms=ledger_ms, limit=BATCH):
             deleted["ledger"] += rows
+        if settings.message_days is not None:
+            deleted["messages"] = await self._forget_messages(now_ms - int(settings.message_days * DAY_MS))
         if settings.audit_days is not None and self._expire_acts is not None:
             deleted["audit"] = await self._expire_acts(now_ms - int(settings.audit_days * DAY_MS))
         await self._store.wipe()

@@ -605,6 +605,15 @@ class Store(Protocol):
         (retention)."""
         ...
 
+    async def purge_messages(self, *, before_ms: int, limit: int) -> int:
+        """Delete turns all of whose messages are older than `before_ms`, and what was overheard before it; return how many rows
+        people or agents had said. About `limit` at once: called again until 0 (retention).
+
+        All goes that only they bore: earlier versions, the index of recall with its vectors, titles, summaries of sessions that
+        they are in. What was learned from them stays, without its sources. A turn that is not over stays, and one that nothing
+        was learned from yet, while its ledger is kept."""
+        ...
+
     async def make_room(self, *, now_ms: int) -> None:
         """Make the tables that come apart by time ready for the months to come. For the start, and for the retention job."""
         ...

@@ -43,10 +43,11 @@ class Drop:
 @dataclass(frozen=True, slots=True)
 class Name:
     """Whose personal rows the statements that follow are about, for a database that guards them (`postgres_owner.py`): the
-    persons', or, of a scope, everybody's of whom something came from it. No rows come back."""
+    persons', or, of a scope, everybody's of whom something came from it, or from these messages of it. No rows come back."""
 
     persons: Sequence[int] = ()
     scope_id: int | None = None
+    ids: Sequence[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,7 @@ class Dialect:
     summary: str
     no_steps: str  # the column of a message without steps
     no_ids: str  # the column of a row that comes from no message
+    among: str  # follows a column: it is one of the numbers of `:ids`, a JSON array
     lock: str  # follows a SELECT whose rows are to stay as they are
     touch: str | None  # tells caches that a scope has changed
     barrier: str | None  # waits for whoever is just writing what people said, by what they saw before

@@ -41,7 +41,7 @@ from memory.stores import postgres_turn as turn_sql
 from memory.stores.migrate import check_keys
 from memory.stores.postgres_browsing import postgres_browsing
 from memory.stores.postgres_derived import PostgresDerived
-from memory.stores.postgres_persons import postgres_forgetting, postgres_links, postgres_persons
+from memory.stores.postgres_persons import postgres_forgetting, postgres_links, postgres_persons, postgres_purging
 from memory.stores.postgres_pool import Database, Refused, Row
 from memory.stores.postgres_quarters import drop_old, make_ahead
 from memory.stores.postgres_rows import (
@@ -87,6 +87,7 @@ class PostgresStore:
         self.forgetting = postgres_forgetting(self._database)
         self.links = postgres_links(self._database)
         self.persons = postgres_persons(self._database)
+        self._purging = postgres_purging(self._database)
         self.vectors = PostgresVectors(self._database)
 
     async def __aenter__(self) -> PostgresStore:
@@ -353,6 +354,9 @@ class PostgresStore:
         dropped = await drop_old(self._database, before_ms=before_ms)
         rows = await self._database.fetch(sql.PURGE_LEDGERS, {"before_ms": before_ms, "limit": limit})
         return dropped + int(rows[0][0])
+
+    async def purge_messages(self, *, before_ms: int, limit: int) -> int:
+        return await self._purging.messages(before_ms=before_ms, limit=limit)
 
     async def make_room(self, *, now_ms: int) -> None:
         await make_ahead(self._database, now_ms=now_ms)

@@ -13,6 +13,7 @@ from memory.stores.postgres_derived_sql import DROP_FRAGMENTS
 from memory.stores.postgres_pool import Database, Transaction
 from memory.stores.postgres_steps import statement_of
 from memory.stores.postgres_turn import MESSAGE
+from memory.stores.purging import StoredPurging
 
 Result = TypeVar("Result")
 
@@ -24,6 +25,7 @@ _DIALECT = Dialect(
     summary="to_json(s)",
     no_steps="'[]'",
     no_ids="'{}'",
+    among="= ANY(ARRAY(SELECT CAST(value AS bigint) FROM json_array_elements_text(CAST(:ids AS json))))",
     lock=" FOR UPDATE",  # what is being learned or summarised from them has to stand before it is looked for
     touch="UPDATE scopes SET generation = generation + 1 WHERE id = :scope",
     barrier="LOCK TABLE messages, observed IN SHARE MODE",  # an append takes milliseconds; those that begin now see the mark
@@ -45,6 +47,11 @@ def postgres_forgetting(database: Database) -> StoredForgetting:
 def postgres_links(database: Database) -> StoredLinks:
     """Return the links of a database."""
     return StoredLinks(_DIALECT, write=_runner(database))
+
+
+def postgres_purging(database: Database) -> StoredPurging:
+    """Return what goes of a database when its time is over."""
+    return StoredPurging(_DIALECT, write=_runner(database))
 
 
 def _runner(database: Database) -> Run:
@@ -87,7 +94,7 @@ async def _name(transaction: Transaction, asked: Name) -> None:
     if asked.scope_id is None:
         await transaction.name(*asked.persons)
     else:
-        await transaction.name_owners(asked.scope_id)
+        await transaction.name_owners(asked.scope_id, asked.ids)
 
 
 async def _nothing() -> None:

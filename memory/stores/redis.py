@@ -124,6 +124,7 @@ class RedisCache:
         self.ledgers = store.ledgers
         self.person = store.person
         self.purge_ledgers = store.purge_ledgers
+        self.purge_messages = store.purge_messages
         self.make_room = store.make_room
         self.wipe = store.wipe
         self.put_revision = store.put_revision

@@ -43,7 +43,7 @@ from memory.stores.rows import read_ledger, read_ledgers, storable_struct
 from memory.stores.sqlite_browsing import sqlite_browsing
 from memory.stores.sqlite_derived import SqliteDerived
 from memory.stores.sqlite_file import Synchronous, Translated
-from memory.stores.sqlite_persons import sqlite_forgetting, sqlite_links, sqlite_persons
+from memory.stores.sqlite_persons import sqlite_forgetting, sqlite_links, sqlite_persons, sqlite_purging
 from memory.stores.sqlite_rows import FACTS, PROFILE, SUMMARIES, Struct, Table
 from memory.stores.sqlite_vectors import SqliteVectors
 
@@ -88,6 +88,7 @@ class SqliteStore:
         self.forgetting = sqlite_forgetting(read=self._read, write=self._write)
         self.links = sqlite_links(write=self._write)
         self.persons = sqlite_persons(read=self._read, write=self._write, settled=self.wipe)
+        self._purging = sqlite_purging(write=self._write)
         self.vectors = SqliteVectors(read=self._read, write=self._write)
 
     async def __aenter__(self) -> SqliteStore:
@@ -316,6 +317,9 @@ class SqliteStore:
         oldest = "SELECT turn_id FROM ledgers WHERE created_ms < ? ORDER BY created_ms LIMIT ?"
         purge = f"DELETE FROM ledgers WHERE turn_id IN ({oldest})"
         return await self._write(lambda db: db.execute(purge, (before_ms, limit)).rowcount)
+
+    async def purge_messages(self, *, before_ms: int, limit: int) -> int:
+        return await self._purging.messages(before_ms=before_ms, limit=limit)
 
     async def make_room(self, *, now_ms: int) -> None:
         """Do nothing: a file's tables do not come apart by time."""

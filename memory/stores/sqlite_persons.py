@@ -10,6 +10,7 @@ from memory.stores.forgetting import StoredForgetting
 from memory.stores.links import StoredLinks
 from memory.stores.person_steps import Dialect, Drop, Name, Put, Step
 from memory.stores.persons import Run, StoredPersons
+from memory.stores.purging import StoredPurging
 from memory.stores.sqlite_derived import Transactions, add_fragment, drop_fragments
 from memory.stores.sqlite_rows import FACTS, MESSAGES, OVERHEARD, PROFILE, SUMMARIES
 
@@ -23,6 +24,7 @@ _DIALECT = Dialect(
     summary=SUMMARIES.select,
     no_steps="NULL",
     no_ids="NULL",
+    among="IN (SELECT value FROM json_each(:ids))",
     lock="",
     touch=None,
     barrier=None,
@@ -42,6 +44,11 @@ def sqlite_forgetting(*, read: Transactions, write: Transactions) -> StoredForge
 def sqlite_links(*, write: Transactions) -> StoredLinks:
     """Return the links of a store that gives these transactions."""
     return StoredLinks(_DIALECT, write=_runner(write))
+
+
+def sqlite_purging(*, write: Transactions) -> StoredPurging:
+    """Return what goes of a store when its time is over."""
+    return StoredPurging(_DIALECT, write=_runner(write))
 
 
 def _runner(transactions: Transactions) -> Run:

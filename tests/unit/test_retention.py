@@ -13,10 +13,10 @@ from config.settings import RetentionSettings
 from gateway.inbox.base import NewEvent, Outcome
 from gateway.inbox.sqlite import SqliteInbox
 from gateway.metrics import Metrics
-from gateway.retention import BATCH, DAY_MS, Retention
+from gateway.retention import BATCH, DAY_MS, MESSAGES, Retention
 from memory.ids import Ids
 from memory.stores.sqlite import SqliteStore
-from tests.contracts.store import ledger, opened
+from tests.contracts.store import ledger, opened, put, replied, rule, said
 from tests.scenarios.world import locked
 
 NOW = 1_790_000_000_000
@@ -39,6 +39,7 @@ class House:
     inbox: SqliteInbox
     metrics: Metrics
     retention: Retention
+    settings: list[RetentionSettings]
 
     async def event(self, *, days: float, ended: bool) -> int:
         """Accept an event so many days ago; an ended one was ignored at once."""
@@ -59,13 +60,13 @@ class House:
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[House]:
-    path, turn, metrics, settings = tmp_path / "c.db", asyncio.Lock(), Metrics(version="1"), RetentionSettings()
+    path, turn, metrics, settings = tmp_path / "c.db", asyncio.Lock(), Metrics(version="1"), [RetentionSettings()]
     async with (
         SqliteStore(path, ids=Ids(1), write_turn=turn, timeout_s=0.5) as store,
         SqliteInbox(path, write_turn=turn, timeout_s=0.5, lease_s=9, poll_s=0.05, accept_max=10_000) as inbox,
     ):
-        retention = Retention(inbox=inbox, store=store, metrics=metrics, settings=lambda: settings)
-        yield House(path, store, inbox, metrics, retention)
+        retention = Retention(inbox=inbox, store=store, metrics=metrics, settings=lambda: settings[-1])
+        yield House(path, store, inbox, metrics, retention, settings)
 
 
 async def test_what_is_old_goes_and_what_is_pending_stays(house: House) -> None:
@@ -86,6 +87,21 @@ async def test_what_is_old_goes_and_what_is_pending_stays(house: House) -> None:
     for kind, rows in deleted.items():
         assert f'clew_retention_deleted_total{{kind="{kind}"}} {float(rows)}' in rendered
     assert {"queue": 0, "ledger": 0} == await house.retention.clean(now_ms=NOW), "once is enough"
+
+
+async def test_what_people_said_stays_for_ever_or_as_long_as_the_settings_say(house: House) -> None:
+    """In batches, by whole turns; counted (openclaw#88005)."""
+    scope = await opened(house.store)
+    for n, days in enumerate([40] * (MESSAGES // 2 + 3) + [3], start=1):
+        now, session = NOW - days * DAY_MS, rule(f"s-{days}")
+        await put(house.store, scope.id, said(f"q{n}", n), replied("a", n), turn_id=n, now_ms=now, session=session)
+    assert "messages" not in await house.retention.clean(now_ms=NOW)
+
+    house.settings.append(RetentionSettings(message_days=30))
+    deleted = await house.retention.clean(now_ms=NOW)
+
+    assert MESSAGES + 6 == deleted["messages"] == house.metrics.value("clew_retention_deleted_total", kind="messages")
+    assert 2 == (await house.store.size())["messages"]
 
 
 async def test_sizes_and_the_oldest_finished_row_are_told(house: House) -> None:

@@ -94,6 +94,18 @@ class TestExplain:
         assert "white" not in str(deleted)
         assert not deleted.exact
 
+    async def test_talk_whose_time_is_over_is_not_shown_any_more(self, talk: Talk, column: Column) -> None:
+        """The ledger may be kept longer: its entries stand without a word, and there is nothing to make again."""
+        prepared = await talk.say("hello friend 朋友", "hi there", policy=POLICY)
+        await column.sql("UPDATE ledgers SET due_ms = NULL")
+        async with column.open() as store:
+            assert 2 == await store.purge_messages(before_ms=NOW + 86_400_000, limit=9)
+        explanation = await explain(talk, prepared)
+
+        assert not explanation.exact
+        assert not any(word in str(explanation) for word in ("friend", "朋友", "hi there"))
+        assert await talk.memory.replay(prepared.turn.turn_id, POLICY) is None
+
     async def test_without_the_settings_of_then(self, talk: Talk) -> None:
         """Everything but the system block can still be told."""
         prepared = await talk.say("hello friend", "hi", policy=POLICY)
