@@ -36,6 +36,7 @@ class Round:
     around_ms: float  # the driver and the model: not a gateway's cost
     waited: float  # of all turns, those that took as long as a look at the queue
     lost: int
+    learned_s: float  # how long after the last answer all was learned from
     bound_by: str
     connections: float  # an instance
     rss_mb: float  # an instance
@@ -59,6 +60,7 @@ async def measure(quick: bool) -> AsyncIterator[Table]:
                 count, _median(each, "per_s"), _median(each, "p50_ms"), _median(each, "p99_ms"), ours, theirs,
                 (ours + theirs) / one, _median(each, "around_ms"), f"{_median(each, 'waited'):.1%}",
                 sum(one.lost for one in each), _median(each, "connections"), _median(each, "rss_mb"),
+                _median(each, "learned_s"),
                 max((one.bound_by for one in each), key=[one.bound_by for one in each].count),
             ]
         )  # fmt: skip
@@ -66,7 +68,8 @@ async def measure(quick: bool) -> AsyncIterator[Table]:
         title=f"webhook turns, {IN_FLIGHT} in flight, dealt to the processes in turn (median of {rounds})",
         columns=(
             "processes", "turns/s", "p50 ms", "p99 ms", "gateways' CPU ms a turn", "PostgreSQL's", "x of one process",
-            "driver's and model's", "waited for a look", "lost", "connections an instance", "RSS MB an instance", "bound by",
+            "driver's and model's", "waited for a look", "lost", "connections an instance", "RSS MB an instance",
+            "learning done, s later", "bound by",
         ),
         rows=rows,
         notes=(
@@ -95,6 +98,7 @@ async def _round(server: Postgres, count: int, url: str, model_pid: int, driver:
             machine = machine_busy_s() - machine
             under_load = [cpu_s(pid) - was for pid, was in zip(pids, before, strict=True)]
             around, server_load = cpu_s(model_pid) - around, server_cpu_s(server) - theirs
+            ended = time.monotonic()
             await learned(storage)
             spent = sum(cpu_s(pid) - was for pid, was in zip(pids, before, strict=True))
             theirs = server_cpu_s(server) - theirs
@@ -113,6 +117,7 @@ async def _round(server: Postgres, count: int, url: str, model_pid: int, driver:
                 around_ms=(went.cpu_s + around) * 1000 / turns,
                 waited=sum(one >= WAITED_MS for one in went.times_ms) / turns,
                 lost=went.lost,
+                learned_s=time.monotonic() - ended,
                 bound_by=bound_by(shares, machine / went.seconds, ours=ours),
                 connections=connections(server, storage) / count,
                 rss_mb=statistics.mean(anonymous_mb(pid) for pid in pids),
