@@ -1,4 +1,5 @@
-"""A gateway that dies by SIGKILL at one exact step: `python -m tests.scenarios.kill_at CONFIG [VERB before|after]`.
+"""A gateway that dies by SIGKILL at one exact step: `python -m tests.scenarios.kill_at CONFIG [VERB before|after [STOP]]`.
+With `SIGSTOP` behind that it stops there, and goes on from there when it is let.
 
 The process is the real one, down to the database; only the object through which it reaches its storage counts the calls of
 one verb and, at the first, kills the process before the call is made or after it has returned. Without a verb it lives until
@@ -33,6 +34,12 @@ class Aim:
 
     verb: str = ""
     when: str = ""
+    how: str = "SIGKILL"
+
+    def met(self) -> None:
+        """This is the step, and the only one."""
+        self.verb = ""
+        os.kill(os.getpid(), signal.Signals[self.how])
 
 
 class Deadly:
@@ -50,11 +57,11 @@ class Deadly:
 
         async def deadly(*args: Any, **more: Any) -> Any:
             if (self._aim.verb, self._aim.when) == (f"{self._part}.{name}", "before"):
-                os.kill(os.getpid(), signal.SIGKILL)
+                self._aim.met()
             result = await found(*args, **more)
             empty = name in ("due", "claim") and not result  # a look at an empty queue is not the step that is meant
             if self._aim.verb == f"{self._part}.{name}" and not empty:
-                os.kill(os.getpid(), signal.SIGKILL)
+                self._aim.met()
             return result
 
         return deadly
@@ -64,21 +71,21 @@ def _told(config: Path) -> Path:
     return config.with_suffix(".aim")
 
 
-async def armed(gateway: Gateway, verb: str, when: str) -> None:
-    """Let a process that runs die at its next such step."""
-    _told(gateway.config).write_text(f"{verb} {when}", "utf-8")
+async def armed(gateway: Gateway, verb: str, when: str, how: str = "SIGKILL") -> None:
+    """Let a process that runs die, or stop, at its next such step."""
+    _told(gateway.config).write_text(f"{verb} {when} {how}", "utf-8")
     seen = len(gateway.log)
     gateway.tell(signal.SIGUSR1)
     await gateway.logged("armed", after=seen)
 
 
-async def main(config: Path, verb: str = "", when: str = "") -> None:
+async def main(config: Path, verb: str = "", when: str = "", how: str = "SIGKILL") -> None:
     configuration = load(config, os.environ)
     mask = logs.configure("info")
-    aim = Aim(verb, when)
+    aim = Aim(verb, when, how)
 
     def arm() -> None:
-        aim.verb, aim.when = _told(config).read_text("utf-8").split()
+        aim.verb, aim.when, aim.how = _told(config).read_text("utf-8").split()
         print("armed", file=sys.stderr, flush=True)
 
     asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, arm)

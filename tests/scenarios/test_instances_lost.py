@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
+import aiohttp
+import pytest
+
 from tests.emulators.slack.faults import slow_after
+from tests.scenarios.conftest import HOOK
+from tests.scenarios.kill_at import armed
 from tests.scenarios.platforms import World, asks, echo, world
-from tests.scenarios.stage import Held
-from tests.scenarios.world import Answer, Gateway, Prompt, gateway, rows
+from tests.scenarios.world import Answer, Gateway, Hook, Prompt, gateway, model_server, rows, write_config
 
 WAY = ("slack-http",)
 
@@ -33,9 +37,8 @@ class Telling:
         yield ", too late 晚了"
 
 
-async def until(look: object) -> None:
-    """Look until it is true: what another process has written tells nobody here."""
-    assert callable(look)
+async def until(look: Callable[[], bool]) -> None:
+    """Look until it is true: what another process has done tells nobody here."""
     async with asyncio.timeout(30):
         while not look():
             await asyncio.sleep(0.02)
@@ -97,31 +100,54 @@ async def test_an_instance_that_wakes_late_shows_nothing(tmp_path: Path, postgre
     assert ["re: hello 你好", "re: do you go on?"] == room.replies()
 
 
-async def test_an_instance_that_wakes_late_answers_nothing(tmp_path: Path, postgres_url: str) -> None:
-    """It was stopped while the model thought, and its answer is there when it wakes: it stores none, and sends none."""
-    async with world(tmp_path, ways=WAY, storage=postgres_url, body="queue: {poll_s: 0.2}\n") as there:
-        side = there.slack()
-        room, held = side.private(), Held(first="", rest="the first one's answer")
-        calls = there.model.prompts
-
-        async def answer(prompt: Prompt) -> Answer:
-            return await held(prompt) if len(calls) == 1 else echo(prompt)
-
-        there.play(answer)
-        await room.says("hello 你好")
-        await there.model.called.wait()
+async def test_an_instance_that_wakes_late_sends_nothing(tmp_path: Path, postgres_url: str) -> None:
+    """It had taken the reply to send it, and was stopped before the call: the other looks whether it arrived, finds nothing, and
+    sends it. The first one wakes in front of its call."""
+    body = "queue: {lease_s: 2, poll_s: 0.2, send_wait_s: 0.2}\n"
+    async with world(tmp_path, ways=WAY, storage=postgres_url, module="tests.scenarios.kill_at", body=body) as there:
+        room = there.slack().private()
+        await asks(room, "hello 你好")
+        await armed(there.gateway, "queues.due", "after", "SIGSTOP")
+        await room.says("and more 还有")
         async with gateway(there.config) as other:
-            there.gateway.tell(signal.SIGSTOP)
-            await room.until(lambda replies: replies == ["re: hello 你好"])
-            held.go_on.set()
+            await room.until(lambda replies: replies == ["re: hello 你好", "re: and more 还有"])
             there.gateway.tell(signal.SIGCONT)
-            await there.gateway.logged("lane lost")
             await alive(there, there.gateway)
             await alive(there, other)
 
-    assert ["re: hello 你好"] == room.replies()
-    kept = rows(postgres_url, "SELECT text FROM messages WHERE role = 'assistant' ORDER BY id LIMIT 1")
-    assert [("re: hello 你好",)] == kept
+    assert ["re: hello 你好", "re: and more 还有"] == room.replies()
+
+
+@pytest.mark.parametrize(
+    ("verb", "when", "asked"),
+    [("store.append_and_load", "after", 1), ("store.append", "before", 2), ("queues.put", "before", 1)],
+    ids=["asking", "remembering", "replying"],
+)
+async def test_an_instance_that_wakes_late_does_nothing(
+    verb: str, when: str, asked: int, tmp_path: Path, postgres_url: str, session: aiohttp.ClientSession
+) -> None:
+    """Wherever in a turn it was stopped, before it asks, before it remembers the answer, before it hands it on: the other has
+    answered, no agent is asked for it any more, and its answer is nowhere."""
+    async with model_server(lambda prompt: f"answer {len(model.prompts)}") as model:
+        body = f"""
+agents: {{default: {{kind: openai, base_url: "{model.url}", model: stub}}}}
+queue: {{lease_s: 2, poll_s: 0.2}}
+channels: {HOOK}"""
+        config = write_config(tmp_path, body, storage=postgres_url)
+        async with gateway(config, command=("tests.scenarios.kill_at", str(config), verb, when, "SIGSTOP")) as first:
+            turn = await Hook(session, first).say("hello 你好", mode="async")
+            async with gateway(config) as other:
+                settled = await Hook(session, other).settled(turn)
+                first.tell(signal.SIGCONT)
+                await until(lambda: any("lane lost" in line or "lane taken over" in line for line in first.log))
+                again = await Hook(session, first).say("are you there?", mode="sync")
+                view = await Hook(session, other).turn(turn)
+
+    assert ("answered", f"answer {asked}") == (settled["status"], settled["reply"]["text"])
+    assert settled["reply"] == view["reply"]
+    assert f"answer {asked + 1}" == again["reply"]["text"]
+    kept = rows(postgres_url, "SELECT text FROM messages WHERE role = 'assistant' ORDER BY id")
+    assert [(f"answer {asked}",), (f"answer {asked + 1}",)] == kept
 
 
 def _shown(url: str) -> list[tuple[object, ...]]:
