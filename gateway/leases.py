@@ -73,7 +73,8 @@ class Leases(Protocol):
     ) -> NoReturn:
         """Run `work` whenever the lease is ours, until cancelled; cancel it when the lease is lost or given up.
 
-        So many `slots` may be held at once, by different instances where there are so many. `elsewhere` is called when others
+        So many `slots` may be held at once, by different instances where there are so many, for work that one more does no harm
+        to: who is cut off from the others keeps its own for a while. `elsewhere` is called when others
         have them all. Work that returns gives its lease up, for others to take, and is tried again after a rest; what it raises
         is raised here. Work that is cancelled is waited for. A lease that is lost may have another holder before that.
         """

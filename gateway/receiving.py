@@ -45,6 +45,7 @@ class Receiving:
         if not isinstance(adapter, Pulls) or not adapter.capabilities.pullers:
             yield
             return
+        self._known.clear()
         try:
             async with asyncio.TaskGroup() as tasks:
                 receiving = tasks.create_task(self._hold(adapter, intake), name=f"receiving {self._channel}")

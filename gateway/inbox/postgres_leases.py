@@ -21,6 +21,10 @@ from gateway.leases import Held, Instance, Work
 
 logger = logging.getLogger(__name__)
 
+GRACE_S = 60.0
+"""Seconds that one of several slots is kept on without a word from the database: there one more does no harm, and a server that
+is started again must not close every socket. No longer, as nothing can be stored of what comes in."""
+
 _STATES = """
 SELECT name, fence, owner IS NULL OR NOT EXISTS (SELECT 1 FROM inbox_instances i WHERE i.id = l.owner), owner
 FROM inbox_leases l WHERE name = ANY(%s)"""
@@ -48,11 +52,12 @@ class _Lease:
     owner: int
     fence: int
     member: Member
+    grace_s: float
     given_up: bool = False
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
     def valid(self) -> bool:
-        return not self.given_up and self.member.id == self.owner and self.member.valid()
+        return not self.given_up and self.member.id == self.owner and self.member.valid(grace_s=self.grace_s)
 
 
 @dataclass(eq=False, slots=True)
@@ -207,7 +212,7 @@ class PostgresLeases:
             for _, name, seen in sorted(one for one in open_ if one[1] in wish.names and one[1] not in self._held):
                 cursor = await db.execute(_TAKE, {"name": name, "me": me, "seen": seen})
                 if (row := await cursor.fetchone()) is not None:
-                    self._grant(wish, _Lease(name, me, row[0], self._member))
+                    self._grant(wish, _Lease(name, me, row[0], self._member, GRACE_S if len(wish.names) > 1 else 0))
                     break
             else:
                 if not wish.told:

@@ -141,12 +141,13 @@ class Member:
         except (OperationalError, TimeoutError):
             logger.warning("left without a word; others take over when the lease ends", exc_info=True)
 
-    def valid(self) -> bool:
+    def valid(self, *, grace_s: float = 0) -> bool:
         """Whether nobody can have taken over from this instance yet: its lease can't have run out, by this machine's clock.
 
         Pure. False also for one that was given up for dead, or is cut off from the database. What the lease guards may be
-        done in the same step of the event loop as the question, and not later."""
-        return self._clock_s() < self._valid_until
+        done in the same step of the event loop as the question, and not later. `grace_s` is added where one more does no
+        harm."""
+        return self._clock_s() < self._valid_until + grace_s
 
     def tell(self) -> None:
         """Let the other instances know of a change, soon; many calls make one message."""

@@ -14,6 +14,7 @@ from gateway.inbox.postgres import PostgresInbox
 from gateway.inbox.postgres_joining import Entry
 from tests.contracts.leases import ABOUT, Worker, holding
 from tests.contracts.queues import victim
+from tests.services import running_postgres
 
 LONG_S = 60.0
 NAME = "channel:acme"
@@ -163,3 +164,21 @@ async def test_leases_wait_for_a_database_that_is_away(postgres_url: str) -> Non
         async with holding(queues.leases, NAME, worker):
             await worker.until(lambda: worker.works)
         assert 0 == worker.elsewhere
+
+
+async def test_server_away_for_a_while_closes_no_socket() -> None:
+    """What one instance alone may do ends with its lease; what one more may do beside others goes on for a minute."""
+    with running_postgres() as server:
+        async with opened(server.url("postgres"), poll_s=0.1, lease_s=1) as queues:
+            polling, socket = Worker(), Worker()
+            async with (
+                holding(queues.leases, "channel:bot", polling),
+                holding(queues.leases, "channel:app", socket, slots=2),
+            ):
+                await polling.until(lambda: polling.works)
+                await socket.until(lambda: socket.works)
+                server.stop()
+                await polling.until(lambda: not polling.works)
+                server.start()
+                await polling.until(lambda: polling.works)
+            assert (1, 2) == (len(socket.held), len(polling.held))
