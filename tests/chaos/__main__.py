@@ -46,6 +46,8 @@ def told(report: Report, options: Options, folder: Path) -> str:
     usual = mix(options.scopes, options.seconds)
     ways = "" if tuple(options.ways) == usual else f" --ways {','.join(options.ways)}"
     ways += "" if options.redis else " --without-redis"
+    planned = drawn(options.seed, seconds=options.seconds, instances=options.instances, lease_s=LEASE_S)
+    ways += "" if list(options.plan) == planned else f" --plan {folder / 'done.plan'}"
     again = f"--seconds {options.seconds:g} --instances {options.instances} --scopes {options.scopes}{ways}"
     return "\n".join([*said, f"again: python -m tests.chaos --seed {options.seed} {again}"])
 

@@ -209,7 +209,7 @@ def _labelled(chunks: list[Chunk]) -> bool:
 
 def _doubtful(chunks: list[Chunk]) -> bool:
     """Whether a piece may stand twice: labelled so, or sent again where nothing was found."""
-    return any(chunk.state == LABELLED or (chunk.finds and chunk.attempts > 1) for chunk in chunks)
+    return any(chunk.state == LABELLED or (chunk.looked and chunk.attempts > 1) for chunk in chunks)
 
 
 def _left_behind(rows: list[Row], posts: list[Post], chunks: list[Chunk]) -> bool:

@@ -77,7 +77,8 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """A piece of a reply, as the outbox has it. `finds`: its platform can be asked what became of a send."""
+    """A piece of a reply, as the outbox has it. `looked`: its platform, which can tell what became of a send, was asked about its
+    room."""
 
     turn: int
     state: str
@@ -85,7 +86,7 @@ class Chunk:
     message: str | None
     place: str
     attempts: int = 1
-    finds: bool = False
+    looked: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -95,5 +95,5 @@ def _chunk(
     where = msgspec.msgpack.decode(bytes(address), type=Address)
     return Chunk(
         turn=turn, state=state, text=text, message=message, place=spot(channel, where.room, where.thread),
-        attempts=attempts, finds=ways[channel].finds,
+        attempts=attempts, looked=ways[channel].asked_about(where.room),
     )  # fmt: skip

@@ -51,8 +51,6 @@ class Way(Protocol):
     """One channel of the gateways', and all who talk there."""
 
     name: str
-    finds: bool
-    """Whether the platform can be asked what became of a send."""
 
     def settings(self) -> str:
         """Return the channel's settings, as the inside of a YAML mapping; `${NAME}` is the environment's."""
@@ -82,6 +80,10 @@ class Way(Protocol):
         """Return the platform's rules that were broken."""
         ...
 
+    def asked_about(self, room: str) -> bool:
+        """Whether the gateways have looked up what stands in a room, to find what became of a send."""
+        ...
+
 
 def spot(way: str, room: str, thread: str | None) -> str:
     """Name a place, as the evidence does."""
@@ -101,7 +103,6 @@ class HookWay:
 
     hook: Hook
     name: str = "webhook"
-    finds: bool = False
     over: bool = False
     faults: list[str] = field(default_factory=list)
     _lines: dict[str, Line] = field(default_factory=dict)
@@ -207,6 +208,9 @@ class HookWay:
                 found.append(f"who read the answer to «{token}» saw it {status}, {text!r}; it is {view}")
         return found
 
+    def asked_about(self, room: str) -> bool:
+        return False  # nobody can be asked
+
     def _place(self, place: Place) -> str:
         return spot(self.name, place.name, "t" if place.group else None)
 
@@ -225,7 +229,6 @@ class TelegramWay:
     name: str
     tg: Telegram
     bot: Bot
-    finds: bool = False
     _people: dict[int, Person] = field(default_factory=dict)
     _scopes: dict[str, _TelegramScope] = field(default_factory=dict)
     _said: list[tuple[Line, int]] = field(default_factory=list)  # and the update
@@ -275,6 +278,9 @@ class TelegramWay:
     def broken(self) -> list[str]:
         return [f"{one.rule} {one.scope}" for one in self.tg.violations if one.scope.startswith(self.bot.username)]
 
+    def asked_about(self, room: str) -> bool:
+        return False  # nobody can be asked
+
     def _person(self, number: int) -> Person:
         if number not in self._people:
             self._people[number] = self.tg.person(f"Person {number} 人")
@@ -311,7 +317,6 @@ class SlackWay:
     here: Workspace
     app: App
     bot: SlackBot
-    finds: bool = True
     _chance: random.Random = field(default_factory=lambda: random.Random(1))
     _people: dict[int, Member] = field(default_factory=dict)
     _scopes: dict[str, _SlackScope] = field(default_factory=dict)
@@ -370,6 +375,10 @@ class SlackWay:
 
     def broken(self) -> list[str]:
         return [f"{one.rule} {one.method}" for one in self.here.violations]
+
+    def asked_about(self, room: str) -> bool:
+        looks = ("conversations.history", "conversations.replies")
+        return any(call.method in looks and call.args.get("channel") == room for call in self.here.calls)
 
     def _person(self, number: int) -> Member:
         if number not in self._people:

@@ -146,12 +146,12 @@ def test_what_nobody_can_tell_is_allowed_where_it_is_labelled() -> None:
 
 
 def test_what_was_looked_up_and_sent_again_may_stand_twice() -> None:
-    """Only where the platform can be asked."""
+    """Only where the platform was asked about its room."""
     twice = (*POSTS, Post(place=HOME, id="12", text=answer("A.1"), at=(12,)))
 
-    assert [] == check(replace(WELL, posts=twice, chunks=changed(0, attempts=2, finds=True)(CHUNKS)))
+    assert [] == check(replace(WELL, posts=twice, chunks=changed(0, attempts=2, looked=True)(CHUNKS)))
     assert check(replace(WELL, posts=twice, chunks=changed(0, attempts=2)(CHUNKS)))
-    assert check(replace(WELL, posts=twice, chunks=changed(0, finds=True)(CHUNKS)))
+    assert check(replace(WELL, posts=twice, chunks=changed(0, looked=True)(CHUNKS)))
 
 
 def test_what_was_shown_before_the_reply_may_be_left_behind() -> None:
