@@ -15,6 +15,7 @@ import pytest
 from tests.copies import fill, make
 from tests.forks import fork
 from tests.scenarios.conftest import HOOK
+from tests.scenarios.remembered import learned, whole
 from tests.scenarios.stage import users
 from tests.scenarios.world import Hook, Prompt, command, environ, gateway, in_folder, model_server, rows, write_config
 from tests.services import as_admin
@@ -82,6 +83,46 @@ channels: {HOOK}"""
     assert [(0, "identical: the prompt comes out byte for byte as it was\n", "")] * len(SAID) == replays
     assert 1 == len(people)
     assert [(len(SAID) + 3,)] == rows(bare_postgres_url, "SELECT count(*) FROM messages WHERE role = 'user'")
+
+
+async def test_what_is_known_of_people_is_the_same(
+    bare_postgres_url: str, tmp_path: Path, session: aiohttp.ClientSession
+) -> None:
+    """What was learned stands behind row-level security then: each person's document, with its sources, is the same to the byte,
+    and in another conversation they are known, and found by their words; nobody else's is there."""
+    async with model_server(lambda prompt: f"re: {prompt[-1]['content']}") as model:
+        body = f"""
+agents: {{default: {{kind: openai, base_url: "{model.url}", model: stub}}}}
+memory: {{model: none}}
+channels: {HOOK}"""
+        config = write_config(tmp_path, body)
+        async with gateway(config) as first:
+            hook = Hook(session, first)
+            await hook.say("I live in Berlin, and I am allergic to peanuts", sender="alice", conversation="a1")
+            await hook.say("我住在成都，我喜欢围棋 😀", sender="李雷", conversation="b1")
+            await learned(in_folder(tmp_path))
+            assert 0 == await first.stop()
+        code, _, err = await command("db", "copy", "--to", bare_postgres_url, "--config", config)
+        (tmp_path / "many").mkdir()
+        many = write_config(tmp_path / "many", body, storage=bare_postgres_url)
+        accounts = ("webhook:hook:alice", "webhook:hook:李雷")
+        here = [await command("people", "export", account, "--config", config) for account in accounts]
+        there = [await command("people", "export", account, "--config", many) for account in accounts]
+        async with gateway(many) as second:
+            hook = Hook(session, second)
+            await hook.say("what may I eat?", sender="alice", conversation="a2")
+            await hook.say("what do I play?", sender="李雷", conversation="b2")
+        alice, lilei = map(whole, model.prompts[-2:])
+
+    assert 0 == code, err
+    assert here == there
+    assert [0, 0] == [code for code, _, _ in there]
+    assert "Berlin" in there[0][1]
+    assert "成都" in there[1][1]
+    assert "peanuts" in alice
+    assert "成都" in lilei
+    assert "peanuts" not in lilei
+    assert "成都" not in alice
 
 
 @pytest.mark.parametrize(
