@@ -54,9 +54,6 @@ class Wanted:
         self._wishes: OrderedDict[int, dict[str, _Wish]] = OrderedDict()
         self._grown: dict[int, None] = {}
 
-    def __contains__(self, event_id: object) -> bool:
-        return event_id in self._wishes
-
     def want(self, want: Want, *, now: float) -> None:
         """Note a wish. Who has not had all that was sent to it begins anew."""
         wish = self._wishes.setdefault(want.event_id, {}).setdefault(want.by, _Wish(until=0))

@@ -31,7 +31,7 @@ NOTHING_PERSONAL = {
     "inbox_leases": "which gateway does what only one may do",
     "inbox_numbers": "the numbers gateways had for their ids",
     "inbox_origin": "which server's database this is",
-    "hot_counts": "digests and counts of two minutes",
+    "hot_counts": "digests and counts of two minutes; of bots in a row, two days",
     "hot_shelf": "sealed values of minutes, under digests",
     "queue_run": "a counter",
     "queue_schema": "the migrations applied",
