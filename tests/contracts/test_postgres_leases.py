@@ -12,6 +12,7 @@ import pytest
 
 from gateway.inbox.postgres import PostgresInbox
 from gateway.inbox.postgres_joining import Entry
+from tests.chaos.proxy import Mode, Proxy
 from tests.contracts.leases import ABOUT, Worker, holding
 from tests.contracts.queues import victim
 from tests.services import running_postgres
@@ -182,3 +183,28 @@ async def test_server_away_for_a_while_closes_no_socket() -> None:
                 server.start()
                 await polling.until(lambda: polling.works)
             assert (1, 2) == (len(socket.held), len(polling.held))
+
+
+@pytest.mark.parametrize("mode", ["hole", "deaf", "mute"])
+async def test_instance_cut_off_from_the_database_has_stopped_before_another_begins(
+    postgres_url: str, mode: Mode
+) -> None:
+    """By its own clock, as nothing reaches it; when the network is whole again, it stands by."""
+    port = int(postgres_url.rpartition(":")[2].partition("/")[0])
+    here, there = Worker(), Worker()
+    async with (
+        Proxy(lambda: [("127.0.0.1", port)]).running() as proxy,
+        opened(postgres_url, lease_s=1) as second,
+        opened(postgres_url.replace(f":{port}/", f":{proxy.port}/"), lease_s=1) as first,
+        holding(first.leases, NAME, here),
+    ):
+        await here.until(lambda: here.works)
+        async with holding(second.leases, NAME, there):
+            await there.until(lambda: there.elsewhere == 1)
+            proxy.set(mode)
+            await there.until(lambda: there.works)
+            assert not here.held[0].valid()
+            await here.until(lambda: not here.works)
+            proxy.set("pass")
+            await here.until(lambda: here.elsewhere > 0)
+            assert there.works

@@ -57,11 +57,7 @@ async def freeze(one: Gateway) -> None:
     one.tell(signal.SIGSTOP)
 
 
-async def stop(one: Gateway) -> None:
-    assert 0 == await one.stop()
-
-
-ENDS = [kill, freeze, stop]
+ENDS = [kill, freeze]
 
 
 def once(room: Room, *texts: str) -> None:
@@ -116,6 +112,25 @@ async def test_two_hold_sockets_and_the_third_follows(
         await asks(room, "three")
 
         once(room, "one", "第二", "three")
+
+
+@pytest.mark.parametrize("way", [POLLING, SOCKET])
+async def test_all_are_started_anew_while_people_talk(tmp_path: Path, postgres_url: str, way: str) -> None:
+    """One after the other, as in a roll-out: who stops lets others receive first, so nothing waits for who is to come."""
+    async with three(tmp_path, postgres_url, way) as there:
+        room, texts = there.world.sides[way].private("Ann"), [f"第{number}句" for number in range(12)]
+
+        async def talk() -> None:
+            for text in texts:
+                await asks(room, text)
+
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(talk())
+            for one in there.gateways:
+                assert 0 == await one.stop()
+                await one.start()
+
+        once(room, *texts)
 
 
 async def test_each_job_runs_on_one_of_three(tmp_path: Path, postgres_url: str, session: aiohttp.ClientSession) -> None:
