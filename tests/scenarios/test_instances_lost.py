@@ -104,7 +104,9 @@ async def test_an_instance_that_wakes_late_sends_nothing(tmp_path: Path, postgre
     """It had taken the reply to send it, and was stopped before the call: the other looks whether it arrived, finds nothing, and
     sends it. The first one wakes in front of its call."""
     body = "queue: {lease_s: 2, poll_s: 0.2, send_wait_s: 0.2}\n"
-    async with world(tmp_path, ways=WAY, storage=postgres_url, module="tests.scenarios.kill_at", body=body) as there:
+    async with world(
+        tmp_path, ways=WAY, storage=postgres_url, module="tests.scenarios.kill_at", body=body, more=", stream: false"
+    ) as there:
         room = there.slack().private()
         await asks(room, "hello 你好")
         await armed(there.gateway, "queues.due", "after", "SIGSTOP")
