@@ -430,6 +430,7 @@ async def run(
 
         def accounts_changed() -> None:
             people.forget()
+            rooms.tell()
             mover.wake()
 
         def look_up_anew() -> None:
@@ -438,12 +439,13 @@ async def run(
 
         def forgotten(event_ids: Sequence[int]) -> None:
             people.forget()
+            rooms.tell()
             memory.names.forget()
             hot.streams.forget(event_ids)
             if meaning is not None:
                 meaning.forget()
 
-        rooms = Rooms(names=memory.names, outbox=queues, changed=look_up_anew)
+        rooms = Rooms(names=memory.names, outbox=queues, changed=look_up_anew, bus=hot.bus)
         usage = usage_parts(
             UsageRows(storage.admin),
             several=sqlite_path(settings.storage) is None,
@@ -540,7 +542,7 @@ async def run(
                     people=people,
                     live=live,
                     ids=ids,
-                    moving=lambda: mover.wake(),
+                    moving=accounts_changed,
                     joined=usage.meter.join,
                     clock=now_ms,
                 ),

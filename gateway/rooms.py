@@ -1,19 +1,23 @@
 """Rooms that got another id from their platform: their memory, settings and waiting replies go along, in one step that may be
 repeated.
 
-The store keeps which rooms moved; here it is remembered, and asked again when another instance moved one.
+The store keeps which rooms moved; here it is remembered, and asked again when another instance moved one: that tells so on the
+bus, and as words may be lost there, it is looked at now and then anyway.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 
 import msgspec
 
 from adapters.base import Address
 from config.loader import Configuration
+from gateway.hot.base import Bus
+from gateway.hot.hearing import ProcessBus
 from gateway.inbox.base import Outbox, Target
 from memory.errors import StoreUnavailable
 from memory.key import encode_conversation
@@ -22,18 +26,31 @@ from memory.names import Names
 logger = logging.getLogger(__name__)
 
 LOOK_S = 5.0
-"""Time between two looks at what other instances changed: nothing tells of it, and the look is one row."""
+"""Time between two looks at what other instances changed, where they were not heard; the look is one row."""
+
+TOPIC = "names"
 
 
 class Rooms:
-    """Where rooms are now. `changed` is called when that has changed: settings are to be looked up anew."""
+    """Where rooms are now. `changed` is called when that has changed, or accounts are another person's: settings and persons are
+    to be looked up anew. `bus` None: there are no other instances."""
 
-    def __init__(self, *, names: Names, outbox: Outbox, changed: Callable[[], None], look_s: float = LOOK_S) -> None:
+    def __init__(
+        self,
+        *,
+        names: Names,
+        outbox: Outbox,
+        changed: Callable[[], None],
+        look_s: float = LOOK_S,
+        bus: Bus | None = None,
+    ) -> None:
         self._names = names
         self._outbox = outbox
         self._changed = changed
         self._look_s = look_s
         self._now: dict[tuple[str, str], str] = {}
+        self._bus = bus or ProcessBus()
+        self._told = asyncio.Event()
         self._looking = asyncio.Lock()
         self._known = False  # the store was asked since the last change that it told of
 
@@ -45,6 +62,7 @@ class Rooms:
         Raises `memory.errors.MemoryFault` and `gateway.errors.StoreBusy`: call it again then.
         """
         await self._names.move_room(channel, room, now_room)
+        self.tell()
         await self.look()
         await self._outbox.redirect(channel, self._redirect)
         former = [first_use(moved) for (of, moved), now in self._now.items() if (of, now) == (channel, now_room)]
@@ -64,14 +82,27 @@ class Rooms:
                 self._now = {(moved.channel, moved.room): moved.now_room for moved in rooms}
                 self._changed()
 
+    def tell(self) -> None:
+        """Let other instances look at once: a room moved, or accounts are another person's."""
+        self._bus.say(TOPIC, b"")
+
     async def follow(self) -> None:
-        """Look now and then, for ever."""
-        while True:
-            await asyncio.sleep(self._look_s)
-            try:
-                await self.look()
-            except StoreUnavailable:
-                logger.warning("moved rooms not looked up", exc_info=True)
+        """Look as soon as an instance tells, and now and then, for ever."""
+        async with self._bus.hear(TOPIC) as words, asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._hear(words), name="moved rooms, as told")
+            while True:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._look_s):
+                        await self._told.wait()
+                self._told.clear()
+                try:
+                    await self.look()
+                except StoreUnavailable:
+                    logger.warning("moved rooms not looked up", exc_info=True)
+
+    async def _hear(self, words: AsyncIterator[bytes]) -> None:
+        async for _ in words:
+            self._told.set()
 
     def applied(self, configuration: Configuration) -> Configuration:
         """Return the settings with every room's under its present id, too."""

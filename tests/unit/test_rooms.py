@@ -13,12 +13,14 @@ import pytest
 
 from adapters.base import Address, Quote
 from config.loader import load
+from gateway.hot.hearing import ProcessBus
 from gateway.inbox.base import Reply
 from gateway.rooms import Rooms, target_of
-from memory.base import MovedRoom, Store
+from memory.base import Identity, MovedRoom, Store
 from memory.errors import StoreUnavailable
 from memory.ids import Ids
 from memory.key import scope_of
+from memory.links import Linked
 from memory.names import Names
 from tests.contracts.columns import COLUMNS, Column
 from tests.contracts.queues import NOW_MS, URLS, Queues, accept, claim_one, open_queues
@@ -159,6 +161,30 @@ async def test_it_is_followed_for_as_long_as_the_gateway_runs(column: Column, qu
         await asyncio.gather(following, return_exceptions=True)
 
     assert "-1001" == other.current(OLD).room
+
+
+async def test_others_look_as_soon_as_they_are_told(column: Column, queues: Queues) -> None:
+    """A moved room, and accounts that are another person's by now: nobody waits for the next look."""
+    bus, changes = ProcessBus(), asyncio.Semaphore(0)
+    async with column.open(ids=Ids(1)) as mine, column.open(ids=Ids(2)) as theirs:
+        one = Rooms(names=Names(mine, clock=lambda: NOW), outbox=queues, changed=lambda: None, look_s=3600, bus=bus)
+        other = Rooms(
+            names=Names(theirs, clock=lambda: NOW), outbox=queues, changed=changes.release, look_s=3600, bus=bus
+        )
+        await other.look()
+        await changes.acquire()
+        following = asyncio.create_task(other.follow())
+        await asyncio.sleep(0)
+        async with asyncio.timeout(30):
+            await one.move("web", "-100", "-1001")
+            await changes.acquire()
+            assert "-1001" == other.current(OLD).room
+            ann, bob = [await mine.person(Identity(kind="web", tenant="", account=name), now_ms=NOW) for name in "ab"]
+            assert isinstance(await mine.links.join(ann, bob, now_ms=NOW), Linked)
+            one.tell()
+            await changes.acquire()
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
 
 
 async def test_a_store_that_is_away_is_looked_for_again(column: Column, queues: Queues) -> None:
