@@ -32,7 +32,7 @@ class ServerSettings(Section):
         (), description="Addresses or networks whose X-Forwarded-For is believed."
     )
     instance: int | None = Field(
-        None, ge=0, le=1023, description="Number of this instance in ids; unset: drawn at start."
+        None, ge=0, le=1023, description="Number of this instance in ids; unset: one that no other has."
     )
     keepalive_s: float = Field(
         75, gt=0, description="Seconds an idle HTTP connection stays open; longer than a proxy's."
