@@ -12,13 +12,16 @@ import psycopg
 import pytest
 
 from memory.ids import Ids, first_id
+from memory.people import Account
 from memory.postgres_migrating import bring_up_to_date
 from memory.stores import postgres_derived_sql, postgres_sql
 from memory.stores.migrate import MEMORY
 from memory.stores.postgres import PostgresStore
 from memory.stores.postgres_quarters import Quarter, missing
 from tests.contracts.columns import PostgresColumn
-from tests.contracts.store import ledger, opened, put, replied, rule, said
+from tests.contracts.derived import person
+from tests.contracts.store import key, ledger, opened, put, replied, rule, said
+from tests.residues import in_postgres, left_of
 from tests.services import as_admin
 
 DAY = timedelta(days=1)
@@ -197,3 +200,26 @@ async def test_a_database_of_the_release_before_keeps_its_ledgers(bare_postgres_
 
     assert [300, 200, 0] == purged
     assert [(500, 500, 501)] == left
+
+
+async def test_an_erasure_finds_a_person_s_turns_on_both_sides_of_a_border(
+    store: PostgresStore, column: PostgresColumn
+) -> None:
+    """B46: nothing of theirs stays in a quarter that nobody thought of, nor anything of what they said."""
+    me, account = await person(store, "hippo"), Account(key(user="hippo").columns()[0], "web")
+    scope = await opened(store, user="hippo")
+    await store.make_room(now_ms=ms(TODAY + 184 * DAY))
+    for moment in (TODAY, TODAY + 92 * DAY, TODAY + 184 * DAY):
+        turn = Ids(1, clock=lambda moment=moment: ms(moment)).next()  # type: ignore[misc]
+        at, mine = {"now_ms": ms(moment), "session": rule(f"s-{turn}")}, key(user="hippo")
+        await put(store, scope.id, said("琥珀色河马", turn, key=mine, person_id=me), turn_id=turn, **at)
+        made = ledger(turn, scope.id, person_id=me)
+        await put(store, scope.id, replied("Seegurke🥒", turn, key=mine, person_id=me), turn_id=turn, ledger=made, **at)
+    assert [(3, 3)] == await column.sql("SELECT count(*), count(DISTINCT tableoid) FROM ledgers")
+
+    erased = await store.persons.erase(me, accounts=[account], posted=[], now_ms=ms(TODAY))
+    await store.persons.unlink(me)
+
+    assert 3 == erased.counts["ledgers"]
+    assert [(0,)] == await column.sql("SELECT count(*) FROM ledgers")
+    assert [] == left_of(("琥珀色河马", "Seegurke🥒", "hippo"), in_postgres(column.url))
