@@ -455,7 +455,8 @@ class PostgresInbox:
     async def _migrate(self) -> None:
         async with await AsyncConnection.connect(self._dsn, **how_to_connect(self._timeout_s)) as db:
             await bring_up_to_date(db, QUEUES, lock=MIGRATING, now_ms=now_ms())
-            await arrive(db)
+            async with within(self._timeout_s):
+                await arrive(db)
 
 
 def _waits(event: NewEvent) -> bool:
