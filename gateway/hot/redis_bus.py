@@ -23,7 +23,6 @@ from gateway.waits import happens
 logger = logging.getLogger(__name__)
 
 BEAT_S = 5.0
-"""Seconds of silence after which Redis is asked whether it is still there."""
 WORDS = 1_000
 """Words that wait to be said; the oldest are lost beyond that."""
 
@@ -32,9 +31,17 @@ class RedisBus:
     """Implements `Bus`. Topics are few and heard for long: another one begins the listening anew."""
 
     def __init__(
-        self, url: str, *, heard: ProcessBus, otherwise: Callable[[str, bytes], None], timeout_s: float
+        self,
+        url: str,
+        *,
+        heard: ProcessBus,
+        otherwise: Callable[[str, bytes], None],
+        timeout_s: float,
+        beat_s: float = BEAT_S,
     ) -> None:
-        """`heard` gets what comes in, and knows who hears it; `otherwise` is called with what Redis does not take."""
+        """`heard` gets what comes in, and knows who hears it; `otherwise` is called with what Redis does not take; after
+        `beat_s` of silence it is asked whether it is still there."""
+        self._beat_s = beat_s
         self._url = url
         self._heard = heard
         self._otherwise = otherwise
@@ -130,7 +137,7 @@ class RedisBus:
 
     async def _take(self, pubsub: PubSub, prefix: str) -> None:
         """Hand on the next word; after a silence, the sign that somebody is there. Raises TimeoutError: nobody is."""
-        message = await pubsub.get_message(timeout=BEAT_S)
+        message = await pubsub.get_message(timeout=self._beat_s)
         if message is None:
             async with asyncio.timeout(self._timeout_s):
                 await pubsub.ping()

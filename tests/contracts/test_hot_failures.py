@@ -13,10 +13,12 @@ import pytest
 from gateway.errors import StoreBusy
 from gateway.hot.base import Hot
 from gateway.hot.falling_back import REST_S, FallingBackLimits, FallingBackShelf
+from gateway.hot.hearing import ProcessBus
 from gateway.hot.postgres import HotPool, PostgresLimits, PostgresShelf
 from gateway.hot.postgres_bus import Joining, pieces
 from gateway.hot.process import ProcessRateLimits, ProcessShelf
 from gateway.hot.redis import RedisLimits, RedisShelf, open_redis
+from gateway.hot.redis_bus import RedisBus
 from tests.contracts.hot import opened
 from tests.services import Postgres, Valkey, as_admin, running_postgres, running_valkey, silent_server
 
@@ -101,6 +103,33 @@ async def test_redis_that_comes_back_is_asked_again(valkey: Valkey, postgres_url
         back = [await limits.take("a", most=1), await limits.take("a", most=1)]
 
     assert [True, [True, False], False, [True, False]] == [first, without, resting, back]
+
+
+async def test_a_silence_is_looked_into(valkey: Valkey, caplog: pytest.LogCaptureFixture) -> None:
+    """A Redis that has nothing to say is told from one that hangs: the first is heard on, of the second it is said that nothing
+    is heard."""
+    bus = RedisBus(valkey.url, heard=ProcessBus(), otherwise=lambda *_: None, timeout_s=1, beat_s=0.02)
+    async with asyncio.timeout(60), bus.opened(), bus.hear("a") as words:
+        await asyncio.sleep(0.2)  # several silences
+        bus.say("a", b"word")
+        assert b"word" == await anext(words)
+        frozen(valkey)
+        while not [one for one in caplog.records if one.getMessage() == "other instances' words are not heard"]:
+            await asyncio.sleep(0.01)
+
+
+async def test_what_is_said_while_redis_rests_goes_the_other_way(valkey: Valkey) -> None:
+    """In order, at once, and all of it."""
+    said = list[bytes]()
+    bus = RedisBus(valkey.url, heard=ProcessBus(), otherwise=lambda _, body: said.append(body), timeout_s=1)
+    valkey.stop()
+    async with asyncio.timeout(60), bus.opened():
+        for number in range(3):
+            bus.say("a", b"%d" % number)
+            while len(said) <= number:
+                await asyncio.sleep(0.01)
+
+    assert [b"0", b"1", b"2"] == said
 
 
 async def test_redis_that_was_never_there(postgres_url: str) -> None:

@@ -82,6 +82,28 @@ async def test_words_of_another_release_are_passed_over() -> None:
     assert {"text": "words"} == msgspec.json.decode(shown[0].data)
 
 
+async def test_a_piece_that_was_lost_is_asked_for_again() -> None:
+    """The next one shows that it is missing, and then all comes anew."""
+    bus = Line(lost=[False, False, True])  # the wish, all there is, more
+    async with asyncio.timeout(20), sharing(bus, 2) as (runs, reads):
+        runs.begin([TURN])
+        runs.delta([TURN], "one ")
+        shown = list[str]()
+        async with aclosing(reads.follow(TURN, after=None, idle_s=10)) as events:
+            async for event in events:
+                assert event is not None
+                shown.append(f"{event.name} {msgspec.json.decode(event.data)['text']}")
+                if len(shown) == 1:
+                    runs.delta([TURN], "two ")
+                    while len(bus.said) < 3:
+                        await asyncio.sleep(0.01)
+                    runs.delta([TURN], "三")
+                else:
+                    break
+
+    assert ["reset one ", "reset one two 三"] == shown
+
+
 async def follow(streams: SharedStreams, ended: asyncio.Event) -> str:
     """Return what a reader shows at the end: the stream's, or the row's where that came first."""
     text = ""
