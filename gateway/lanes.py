@@ -245,9 +245,14 @@ class Lanes:
             asked = self._clock_s()
             self._late(max(asked - due, 0))
             # Nobody has to say that a lease has run out: a process that was stopped, or is cut off, ends its turns by itself.
-            for held in [held for held in self._claims.values() if held.until_s <= asked]:
-                self._lost(held)
-            claims = {lane: held.claim for lane, held in self._claims.items() if held.until_s > asked}
+            out = {
+                lane
+                for lane, held in self._claims.items()
+                if held.until_s <= asked and not self._inbox.mine(held.claim)
+            }
+            for lane in out:
+                self._lost(self._claims[lane])
+            claims = {lane: held.claim for lane, held in self._claims.items() if lane not in out}
             if not claims:
                 continue
             try:

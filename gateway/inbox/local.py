@@ -64,8 +64,7 @@ class LocalLanes:
         return claims
 
     def renew(self, claims: Sequence[Claim], *, now: float) -> list[Claim]:
-        """Hold these for another lease; return those still held."""
-        self._lapse(now)
+        """Hold these for another lease, late or not; return those that nobody has claimed meanwhile."""
         kept = [claim for claim in claims if self.holds(claim.lane, claim.fence)]
         for claim in kept:
             del self._held[claim.lane]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.errors import LeaseLost, StoreBusy
-from gateway.inbox.base import Claim, Event, HaltReason, NewEvent, Outcome
+from gateway.inbox.base import Chunk, Claim, Event, HaltReason, NewEvent, Outcome
 from gateway.inbox.sqlite import SqliteInbox
 from gateway.lanes import BusyMode, Gathering, Lanes, Running, next_turn
 from memory.ids import Ids
@@ -484,7 +484,10 @@ async def test_a_turn_ends_when_its_lease_has_run_out_here(tmp_path: Path) -> No
         async def renew(self, claims: Sequence[Claim]) -> list[Claim]:
             raise StoreBusy("away", retry_after_s=1)
 
-    now, late, ran = 0.0, list[float](), list[Running]()
+        def mine(self, held: Claim | Chunk) -> bool:
+            return alone or now < 1
+
+    alone, now, late, ran = True, 0.0, list[float](), list[Running]()
     begun, ended = asyncio.Event(), asyncio.Event()
 
     async def for_ever(turn: Running) -> None:
@@ -510,7 +513,11 @@ async def test_a_turn_ends_when_its_lease_has_run_out_here(tmp_path: Path) -> No
             while len(late) < 3:
                 await asyncio.sleep(0.01)
             assert not ended.is_set(), "what is not renewed is still ours"
-            now = 100
+            now, told = 100, len(late)
+            while len(late) < told + 2:
+                await asyncio.sleep(0.01)
+            assert not ended.is_set(), "where there is nobody else, a machine that slept has lost nothing"
+            alone = False
             await ended.wait()
             await settled(inbox, [id_])
             lanes.drain()
