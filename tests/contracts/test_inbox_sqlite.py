@@ -229,7 +229,7 @@ def _whole_turn(db: sqlite3.Connection) -> None:
     sqlite_outbox.reply_text(db, new.id)
     sqlite_outbox.next_due_ms(db)
     for state in ("waiting", "sent", "dead"):
-        heads = sqlite_outbox.heads(db, now_ms=NOW_MS, limit=5)
+        heads = sqlite_outbox.heads(db, now_ms=NOW_MS, limit=5, elsewhere=())
         sqlite_outbox.hold_back(db, [(chunk, NOW_MS) for chunk in heads])
         for chunk in sqlite_outbox.take(db, heads, owner=1):
             sqlite_outbox.settle(db, Settlement(chunk=chunk, state=state), owner=1)  # type: ignore[arg-type]
