@@ -37,6 +37,7 @@ from gateway.inbox.base import (
 from gateway.inbox.batch import RETRY_AFTER_S, GroupCommit
 from gateway.inbox.changes import Changes
 from gateway.inbox.erasable import Emptied, Mend, Page
+from gateway.inbox.patience import Patience
 from gateway.inbox.postgres_accept import Arrival, accept
 from gateway.inbox.postgres_arriving import arrive
 from gateway.inbox.postgres_dead import PostgresLetters
@@ -122,6 +123,8 @@ class PostgresInbox:
             clock_s=clock_s,
         )
         self.leases = PostgresLeases(self._connection, self._member, rest_s=poll_s)
+        self._lanes_left = Patience(self._member.tell)
+        self._queues_left = Patience(self._member.tell)
         self._accept = GroupCommit(self._accept_batch, name="accept")
         self._waiting = GroupCommit(self._waiting_batch, name="waiting")
         self._amendments = GroupCommit(self._amendments_batch, name="amendments")
@@ -157,6 +160,8 @@ class PostgresInbox:
                 self._settle,
             ):
                 await opened.enter_async_context(group)
+            opened.callback(self._lanes_left.close)
+            opened.callback(self._queues_left.close)
             self._opened = opened.pop_all()
         return self
 
@@ -177,6 +182,7 @@ class PostgresInbox:
         async with self._connection() as db:
             claims = await events.claim(db, n, owner=owner, lease_s=self._lease_s)
         self._hold(claims, owner, asked)
+        self._lanes_left.taken(claim.lane for claim in claims)
         return claims
 
     async def renew(self, claims: Sequence[Claim]) -> list[Claim]:
@@ -294,6 +300,7 @@ class PostgresInbox:
                 db, now_ms=now_ms, limit=limit, owner=owner, not_before=not_before, elsewhere=elsewhere
             )
         self._taken |= {chunk.id: owner for chunk in chunks}
+        self._queues_left.taken(chunk.queue for chunk in chunks)
         return chunks
 
     async def redirect(self, channel: str, redirect: Redirect) -> None:
@@ -371,10 +378,14 @@ class PostgresInbox:
     async def _accept_batch(self, batch: Sequence[Arrival]) -> Sequence[Accepted]:
         async with self._connection() as db:
             results = await accept(db, batch, owner=self._member.id)
-        self._member.backlog += sum(
-            result.verdict == "accepted" and _waits(job.event) for job, result in zip(batch, results, strict=True)
-        )
-        self._changed()
+        stored = [
+            job.lane
+            for job, result in zip(batch, results, strict=True)
+            if result.verdict == "accepted" and _waits(job.event)
+        ]
+        self._member.backlog += len(stored)
+        self._changes.ring()
+        self._lanes_left.put(stored)
         return results
 
     async def _waiting_batch(self, batch: Sequence[tuple[str, int]]) -> Sequence[list[Event]]:
@@ -412,7 +423,8 @@ class PostgresInbox:
     async def _put_batch(self, batch: Sequence[Reply]) -> Sequence[Exception | None]:
         async with self._connection() as db:
             results = await outbox.put(db, batch, owner=self._member.id)
-        self._changed()
+        self._changes.ring()
+        self._queues_left.put(job.queue for job in batch if job.chunks)
         return results
 
     async def _settle_batch(self, batch: Sequence[Settlement]) -> Sequence[bool]:
