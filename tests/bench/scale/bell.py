@@ -11,11 +11,11 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 
-from gateway.errors import LeaseLost
-from gateway.inbox.base import Inbox
+from gateway.inbox.base import Claim
+from gateway.inbox.postgres import PostgresInbox
 from tests.bench.consumption import server_cpu_s
 from tests.bench.scale.cluster import connections, percentile
-from tests.bench.scale.queue import ANSWERED, Queue, inboxes
+from tests.bench.scale.queue import Queue, inboxes
 from tests.bench.tables import Cell, Table
 from tests.services import Postgres, running_postgres
 
@@ -28,7 +28,7 @@ async def measure(quick: bool) -> AsyncIterator[Table]:
     rows: list[list[Cell]] = []
     with running_postgres() as server:
         for count in counts:
-            rows.append([count, *await _row(server, count, seconds)])
+            rows.append(await _row(server, count, seconds))
     yield Table(
         title=f"bare queues: {PER_S} messages a second at one of them; then nothing",
         columns=(
@@ -44,20 +44,25 @@ async def measure(quick: bool) -> AsyncIterator[Table]:
 
 
 async def _row(server: Postgres, count: int, seconds: int) -> list[Cell]:
+    looks = [0]
+
+    class Counted(PostgresInbox):
+        async def claim(self, n: int) -> list[Claim]:
+            looks[0] += 1
+            return await super().claim(n)
+
+    messages = PER_S * seconds
     with server.database() as url:
-        async with inboxes(count, url, pool_size=2) as opened:
+        async with inboxes(count, url, pool_size=2, kind=Counted) as opened:
             queue = Queue(opened)
-            looks = [0]
-            async with asyncio.TaskGroup() as tasks:
-                working = [tasks.create_task(_work(inbox, queue, looks)) for inbox in opened]
+            async with queue.running():
                 await asyncio.sleep(2)  # all have seen each other
                 looks[0] = 0
                 cpu, theirs, began = time.process_time(), server_cpu_s(server), time.perf_counter()
-                for number in range(PER_S * seconds):
+                for number in range(messages):
                     await asyncio.sleep(max(0.0, began + number / PER_S - time.perf_counter()))
                     await queue.put(f"lane-{number}")
-                await queue.began(PER_S * seconds)
-                messages = PER_S * seconds
+                await queue.began(messages)
                 cpu, theirs = time.process_time() - cpu, server_cpu_s(server) - theirs
                 claims = looks[0] / messages
                 waits = [(queue.started_at[id_] - at) * 1000 for id_, at in queue.put_at.items()]
@@ -66,29 +71,8 @@ async def _row(server: Postgres, count: int, seconds: int) -> list[Cell]:
                 spent = time.perf_counter() - began
                 idle, idle_theirs = time.process_time() - idle, server_cpu_s(server) - idle_theirs
                 sessions = connections(server, url) / count
-                for task in working:
-                    task.cancel()
     a_message, a_second = 1000 / messages, 1000 / spent / count
     return [
-        percentile(waits, 50), percentile(waits, 99), cpu * a_message, theirs * a_message, round(claims, 2), idle * a_second,
-        idle_theirs * a_second, round(sessions, 1),
+        count, percentile(waits, 50), percentile(waits, 99), cpu * a_message, theirs * a_message, round(claims, 2),
+        idle * a_second, idle_theirs * a_second, round(sessions, 1),
     ]  # fmt: skip
-
-
-async def _work(inbox: Inbox, queue: Queue, looks: list[int]) -> None:
-    """Claim what there is and end it, as `Lanes` does; wait for the bell."""
-    seen = 0
-    while True:
-        looks[0] += 1
-        claims = await inbox.claim(50)
-        for claim in claims:
-            try:
-                for event in await inbox.waiting(claim.lane):
-                    await inbox.start([event.id], turn_id=event.id, lane=claim.lane, fence=claim.fence)
-                    queue.started(event.id)
-                    await inbox.finish([event.id], ANSWERED, lane=claim.lane, fence=claim.fence)
-                await inbox.release(claim)
-            except LeaseLost:  # its process hung for a moment
-                continue
-        if not claims:
-            seen = await inbox.changed(seen)

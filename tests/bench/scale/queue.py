@@ -84,12 +84,14 @@ def _gathering(_: object) -> Gathering:
 
 
 @asynccontextmanager
-async def inboxes(count: int, url: str, *, pool_size: int = 10) -> AsyncIterator[list[Inbox]]:
+async def inboxes(
+    count: int, url: str, *, pool_size: int = 10, kind: type[PostgresInbox] = PostgresInbox
+) -> AsyncIterator[list[Inbox]]:
     """Open so many instances on the database."""
     async with AsyncExitStack() as stack:
         yield [
             await stack.enter_async_context(
-                PostgresInbox(url, pool_size=pool_size, timeout_s=30, lease_s=15, poll_s=1, accept_max=10**6)
+                kind(url, pool_size=pool_size, timeout_s=30, lease_s=15, poll_s=1, accept_max=10**6)
             )
             for _ in range(count)
         ]
