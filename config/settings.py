@@ -141,11 +141,13 @@ class DatabaseSettings(Section):
         10, gt=0, description="Seconds one statement, or the wait for a connection or lock, may take."
     )
     cache_s: float = Field(3600, gt=0, description="Seconds a window stays in Redis without use.")
-    cache_timeout_s: float = Field(0.25, gt=0, description="Seconds Redis may take before it is passed over.")
+    cache_timeout_s: float = Field(
+        0.25, gt=0, description="Seconds Redis may take with a window before it is passed over."
+    )
     shared_s: float = Field(
         1,
         gt=0,
-        description="Seconds PostgreSQL may take with counts and streams that instances share before each goes by its own.",
+        description="Seconds Redis, then PostgreSQL, may take with counts that instances share before each goes by its own.",
     )
 
 

@@ -37,12 +37,11 @@ async def open_hot(settings: Settings) -> AsyncIterator[Hot]:
                 from gateway.hot.redis import RedisLimits, RedisShelf, open_redis
                 from gateway.hot.redis_bus import RedisBus
 
-                cache_s = settings.database.cache_timeout_s
-                redis = await stack.enter_async_context(open_redis(settings.redis, timeout_s=cache_s))
-                calling = RedisBus(settings.redis, heard=heard, otherwise=listening.say, timeout_s=cache_s)
+                redis = await stack.enter_async_context(open_redis(settings.redis, timeout_s=shared_s))
+                calling = RedisBus(settings.redis, heard=heard, otherwise=listening.say, timeout_s=shared_s)
                 bus = await stack.enter_async_context(calling.opened())
-                limits.insert(0, RedisLimits(redis, timeout_s=cache_s))
-                shelves.insert(0, RedisShelf(redis, timeout_s=cache_s))
+                limits.insert(0, RedisLimits(redis, timeout_s=shared_s))
+                shelves.insert(0, RedisShelf(redis, timeout_s=shared_s))
         # Greater than all numbers of the process before: no stream has a thousand events a millisecond.
         shared = SharedStreams(ProcessStreams(first_id=now_ms() * 1000), bus, within_s=settings.database.shared_s)
         streams = await stack.enter_async_context(shared.opened())

@@ -96,9 +96,7 @@ async def instances(where: Where, count: int, *, clock: Clock = None) -> AsyncIt
         yield opened * (count // len(opened))
 
 
-def opened(
-    storage: str, redis: str | None = None, *, shared_s: float = PATIENT_S, cache_s: float = PATIENT_S
-) -> AbstractAsyncContextManager[Hot]:
+def opened(storage: str, redis: str | None = None, *, shared_s: float = PATIENT_S) -> AbstractAsyncContextManager[Hot]:
     """Open hot state as a gateway with these settings does."""
-    database = DatabaseSettings(shared_s=shared_s, cache_timeout_s=cache_s)
+    database = DatabaseSettings(shared_s=shared_s)
     return open_hot(Settings(storage=storage, redis=redis, database=database))

@@ -69,7 +69,7 @@ async def passed(hot: Hot, count: int) -> int:
 async def test_redis_lost_in_the_middle(valkey: Valkey, postgres_url: str, lose: Callable[[Valkey], None]) -> None:
     """Counts begin anew in the next place, once; what lay on the shelf is still there; words go another way."""
     async with AsyncExitStack() as stack:
-        one, other = [await stack.enter_async_context(opened(postgres_url, valkey.url, cache_s=0.5)) for _ in range(2)]
+        one, other = [await stack.enter_async_context(opened(postgres_url, valkey.url, shared_s=2)) for _ in range(2)]
         words = await stack.enter_async_context(other.bus.hear("a"))
         one.bus.say("a", b"before")
         await one.shelf.put("k", b"kept", life_s=600)
@@ -136,8 +136,8 @@ async def test_redis_that_was_never_there(postgres_url: str) -> None:
     """A wrong address, or a server that says no word: everything goes by PostgreSQL, whole."""
     with silent_server() as port:
         async with (
-            opened(postgres_url, f"redis://127.0.0.1:{port}/0", cache_s=0.2) as one,
-            opened(postgres_url, "redis://127.0.0.1:9/0", cache_s=0.2) as other,
+            opened(postgres_url, f"redis://127.0.0.1:{port}/0", shared_s=1) as one,
+            opened(postgres_url, "redis://127.0.0.1:9/0", shared_s=1) as other,
             other.bus.hear("a") as words,
             asyncio.timeout(60),
         ):

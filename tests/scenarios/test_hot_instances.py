@@ -19,6 +19,7 @@ from tests.services import Valkey, running_valkey
 
 BODY = """
 agents: {default: {kind: openai, model: m-1, base_url: "MODEL"}}
+database: {shared_s: SHARED}
 channels: {hook: {kind: webhook, secrets: ["${HOOK}"], sync_s: 20, limits: {per_minute: MINUTE}}}
 """
 
@@ -48,12 +49,18 @@ class Three:
 
 @asynccontextmanager
 async def three(
-    folder: Path, storage: str, session: aiohttp.ClientSession, *, redis: bool, per_minute: int = 100
+    folder: Path,
+    storage: str,
+    session: aiohttp.ClientSession,
+    *,
+    redis: bool,
+    per_minute: int = 100,
+    shared_s: float = 20,
 ) -> AsyncIterator[Three]:
     async with AsyncExitStack() as stack:
         valkey = stack.enter_context(running_valkey()) if redis else None
         model = await stack.enter_async_context(model_server(echo))
-        body = BODY.replace("MODEL", model.url).replace("MINUTE", str(per_minute))
+        body = BODY.replace("MODEL", model.url).replace("MINUTE", str(per_minute)).replace("SHARED", str(shared_s))
         if valkey is not None:
             body += f"redis: {valkey.url}\n"
         config = write_config(folder, body, storage=storage)
@@ -164,7 +171,7 @@ async def test_redis_lost_in_the_middle_of_a_reply(
     tmp_path: Path, postgres_url: str, session: aiohttp.ClientSession
 ) -> None:
     """It costs a moment: the rest of the words goes another way, limits go on, and so it is when Redis is back, emptied."""
-    async with three(tmp_path, postgres_url, session, redis=True) as there:
+    async with three(tmp_path, postgres_url, session, redis=True, shared_s=2) as there:
         assert there.valkey is not None
         held = Held(first="first words")
         there.model.script = held
