@@ -422,7 +422,6 @@ NOBODYS: dict[str, str] = {
     "Store.ledgers": _WORKERS,
     "Store.purge_ledgers": _EVERYBODY,
     "Store.purge_messages": _EVERYBODY,
-    "Store.purge_messages": _EVERYBODY,
     "Store.make_room": _EVERYBODY,
     "Store.wipe": _EVERYBODY,
     "Store.put_revision": _EVERYBODY,

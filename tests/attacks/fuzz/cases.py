@@ -13,6 +13,7 @@ from tests.attacks.fuzz.wire import BENDS
 Of = Literal["tree", "bytes", "wire"]
 
 SHARES: dict[Of, float] = {"tree": 0.75, "bytes": 0.1, "wire": 0.15}
+ACTS: dict[Of, Collection[str]] = {"tree": TREE.keys(), "bytes": BYTES.keys(), "wire": BENDS.keys()}
 VARIANTS = 3
 """How often the same is done to the bytes of a payload, or to a request, elsewhere each time."""
 
@@ -33,43 +34,32 @@ class Kind:
         return f"{self.target} | {self.seed} | {where} | {self.act} | {self.variant}"
 
 
-def kinds(target: str, seeds: Mapping[str, Tree], *, of: Sequence[Of]) -> dict[Of, list[Kind]]:
-    """Return all kinds that there are, in order."""
-    made: dict[Of, list[Kind]] = {one: [] for one in of}
-    for seed, tree in seeds.items():
-        if "tree" in made:
-            made["tree"] += [Kind(target, seed, "tree", act, place) for place in paths(tree) for act in TREE]
-        for one, acts in (("bytes", BYTES), ("wire", BENDS)):
-            if one in made:
-                made[one] += [  # type: ignore[index]
-                    Kind(target, seed, one, act, (), variant)  # type: ignore[arg-type]
-                    for act in acts
-                    for variant in range(VARIANTS)
-                ]
-    return made
-
-
 def chosen(
-    there: Mapping[Of, list[Kind]], *, count: int, rng: random.Random, often: Collection[str] = ()
+    target: str,
+    seeds: Mapping[str, Tree],
+    *,
+    of: Sequence[Of],
+    count: int,
+    rng: random.Random,
+    often: Collection[str] = (),
 ) -> list[Kind]:
-    """Return so many of them, all different, in their shares; fewer where there are no more. Each payload as often as the others,
+    """Return so many kinds, all different, in their shares; fewer where there are no more. Each payload as often as the others,
     however large it is; those of `often` four times as often."""
-    whole = sum(SHARES[of] for of in there)
+    names, weights = list(seeds), [4 if name in often else 1 for name in seeds]
+    places = {name: list(paths(tree)) for name, tree in seeds.items()}
     found: dict[Kind, None] = {}
-    for of, every in there.items():
-        of_seed: dict[str, list[Kind]] = {}
-        for kind in every:
-            of_seed.setdefault(kind.seed, []).append(kind)
-        for kinds_of_it in of_seed.values():
-            rng.shuffle(kinds_of_it)
-        wanted = min(len(every), round(count * SHARES[of] / whole))
-        while wanted > 0:
-            left = [seed for seed in of_seed if of_seed[seed]]
-            drawn = rng.choices(left, [4 if seed in often else 1 for seed in left], k=wanted)
-            for seed in drawn:
-                if of_seed[seed]:
-                    found[of_seed[seed].pop()] = None
-                    wanted -= 1
+    for one in of:
+        acts = list(ACTS[one])
+        each = [len(places[name]) if one == "tree" else VARIANTS for name in names]
+        wanted = min(len(acts) * sum(each), round(count * SHARES[one] / sum(SHARES[other] for other in of)))
+        drawn: dict[Kind, None] = {}
+        while len(drawn) < wanted:
+            (name,), act = rng.choices(names, weights), rng.choice(acts)
+            if one != "tree":
+                drawn[Kind(target, name, one, act, (), rng.randrange(VARIANTS))] = None
+            elif places[name]:
+                drawn[Kind(target, name, one, act, rng.choice(places[name]))] = None
+        found |= drawn
     tried = list(found)
     rng.shuffle(tried)
-    return tried[:count]
+    return tried

@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 import yaml
 
@@ -22,6 +23,15 @@ from tests.emulators.telegram.emulator import Telegram
 from tests.scenarios.world import SECRET, command
 
 
+@runtime_checkable
+class Told(Protocol):
+    """A door that nobody waits at: what was acknowledged is asked for afterwards."""
+
+    def acknowledged(self) -> int:
+        """Return how many were acknowledged since this was last asked."""
+        ...
+
+
 class SocketTarget:
     """Frames of Socket Mode, on the emulated platform's own socket."""
 
@@ -31,6 +41,13 @@ class SocketTarget:
     def __init__(self, sockets: Sockets, *, team: str, app: str, bot: str) -> None:
         self._sockets = sockets
         self._of = {"team": team, "app": app, "bot": bot}
+        self._seen = 0
+
+    def acknowledged(self) -> int:
+        """Of those whose number was left whole."""
+        ours = [ack for ack in self._sockets.acks if str(ack.get("envelope_id", "")).startswith("e-")]
+        new, self._seen = len(ours) - self._seen, len(ours)
+        return new
 
     def seeds(self) -> Mapping[str, Tree]:
         return {name: self._enveloped(tree, 1) for name, tree in seeds.slack_events().items()}
@@ -65,6 +82,13 @@ class PolledTarget:
 
     def __init__(self, tg: Telegram, bot: Bot) -> None:
         self._tg, self._bot = tg, bot
+        self._handed = 0
+
+    def acknowledged(self) -> int:
+        """All that were handed in, as none of them waits any more."""
+        waiting = len(self._bot.updates.waiting())
+        new, self._handed = self._handed - waiting, waiting
+        return new
 
     def seeds(self) -> Mapping[str, Tree]:
         return seeds.telegram_updates()
@@ -77,6 +101,7 @@ class PolledTarget:
             return Outcome()  # no platform can send that: it is tried on the webhook
         if isinstance(update, dict):
             self._tg.inject(update, bot=self._bot)
+            self._handed += 1
         return Outcome()
 
 

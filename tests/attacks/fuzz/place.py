@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,8 +71,8 @@ class There:
 
 
 @asynccontextmanager
-async def fuzzed(folder: Path) -> AsyncIterator[There]:
-    """Run the world."""
+async def fuzzed(folder: Path, *, storage: str | None = None) -> AsyncIterator[There]:
+    """Run the world; `storage` None: in the folder."""
     async with (
         aiohttp.ClientSession() as session,
         aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
@@ -82,9 +82,10 @@ async def fuzzed(folder: Path) -> AsyncIterator[There]:
             memory="body_s: 1",
             body=BODY,
             server="log_level: debug, keepalive_s: 2",
+            storage=storage,
         ) as there,
     ):
-        stage = Stage(folder, there.model, there.gateway, session)
+        stage = Stage(folder, there.model, there.gateway, session, storage)
         admins = Admins(stage)
         await admins.user("Olga")
         made = There(there, stage, admins, [], {}, {})
@@ -213,6 +214,8 @@ def _good(made: There, session: aiohttp.ClientSession) -> None:
         async def says() -> None:
             before = len(there.replies())
             await there.says("Are you there? 你在吗？")
+            with suppress(AssertionError):  # what the bent ones are answered may have used up the platform's budget
+                return await there.until(lambda replies: len(replies) > before and replies[-1] != "")
             await there.until(lambda replies: len(replies) > before and replies[-1] != "")
 
         return says

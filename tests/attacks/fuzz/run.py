@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 import aiohttp
 
 from tests.attacks.fuzz import seeds
-from tests.attacks.fuzz.cases import Kind, chosen, kinds
+from tests.attacks.fuzz.cases import Kind, chosen
+from tests.attacks.fuzz.others import Told
 from tests.attacks.fuzz.place import SHARES, There
 from tests.attacks.fuzz.targets import HttpTarget, Outcome, Target
 
@@ -27,7 +28,7 @@ BATCH = 40
 GROWN_MB = 150
 """Megabytes that the process may be greater at the end than after its first batches."""
 
-IGNORED = re.compile(r'"event":"(?:event ignored|update ignored|event came again)"')
+IGNORED = re.compile(r'"event":"(?:event ignored|update ignored|event came again|envelope is malformed)"')
 EXPECTED_ERRORS = ("send given up",)
 """Events of level error that are no fault: the rooms that are made up are nowhere."""
 
@@ -57,9 +58,15 @@ class Report:
 
 
 async def run(
-    there: There, *, count: int, seed: int, only: Sequence[str] = (), report: Callable[[str], None] = lambda _: None
+    there: There,
+    *,
+    count: int,
+    seed: int,
+    only: Sequence[str] = (),
+    part: tuple[int, int] = (0, 1),
+    report: Callable[[str], None] = lambda _: None,
 ) -> Report:
-    """Try `count` kinds, in their shares; `only` at the targets of these names."""
+    """Try `count` kinds, in their shares; `only` at the targets of these names. Of them the `part`: which one, of how many."""
     made = Report(seed)
     rng = random.Random(seed)
     wanted = [target for target in there.targets if not only or target.name in only]
@@ -69,7 +76,8 @@ async def run(
         share = math.ceil(count * SHARES[target.name] / whole)
         payloads = target.seeds()
         often = [name for name, tree in payloads.items() if seeds.says_something(tree)]
-        tried = chosen(kinds(target.name, payloads, of=target.of), count=share, rng=rng, often=often)
+        every = chosen(target.name, payloads, of=target.of, count=share, rng=rng, often=often)
+        tried = every[part[0] :: part[1]]
         for start in range(0, len(tried), BATCH):
             await _batch(there, target, tried[start : start + BATCH], made, rng)
             if not there.world.gateway.alive:
@@ -98,53 +106,54 @@ async def _batch(there: There, target: Target, batch: Sequence[Kind], made: Repo
             )
 
     outcomes = await asyncio.gather(*(one(place, kind) for place, kind in enumerate(batch)))
-    stored = there.rows(channel) - rows
+    taken = Taken(batch, outcomes, stored=there.rows(channel) - rows)
     made.done[target.name] += len(batch)
     made.statuses.update(outcome.status for outcome in outcomes if outcome.status)
     made.faults += [f"{kind}: {outcome.fault}" for kind, outcome in zip(batch, outcomes, strict=True) if outcome.fault]
     if there.world.gateway.alive:
         try:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(100):
                 await there.good[target.name]()
         except (AssertionError, TimeoutError, OSError, aiohttp.ClientError) as exc:
-            made.faults.append(
-                f"{target.name}: no answer to a good message behind {batch[-1]}: {type(exc).__name__} {exc}"
-            )
-    _accounts(there, target, batch, outcomes, made, stored=stored, lines=lines)
+            told = f"{type(exc).__name__} {exc}"
+            made.faults.append(f"{target.name}: no answer to a good message behind {batch[-1]}: {told}")
+    if isinstance(target, Told):  # what came before the good message is dealt with by now
+        taken = Taken(batch, outcomes, stored=there.rows(channel) - rows, count=target.acknowledged())
+    if channel:
+        _accounts(there, target, taken, made, lines=there.world.gateway.log[lines:])
 
 
-def _accounts(
-    there: There,
-    target: Target,
-    batch: Sequence[Kind],
-    outcomes: Sequence[Outcome],
-    made: Report,
-    *,
-    stored: int,
-    lines: int,
-) -> None:
-    """Each acknowledged one has its row, or a line that says by which rule it is nothing for us. `stored`: the channel's new
-    rows; `lines`: where its lines of the log begin."""
-    taken = [(kind, outcome) for kind, outcome in zip(batch, outcomes, strict=True) if outcome.taken]
-    if target.name not in there.channels or not isinstance(target, HttpTarget):
-        return
-    made.acknowledged += len(taken)
-    if any(outcome.turn is not None for _, outcome in taken):
-        for kind, outcome in taken:
+class Taken:
+    """What of a batch was acknowledged: `count` of them; None: as the outcomes say. `stored`: the channel's new rows."""
+
+    def __init__(
+        self, batch: Sequence[Kind], outcomes: Sequence[Outcome], *, stored: int, count: int | None = None
+    ) -> None:
+        self.each = [(kind, outcome) for kind, outcome in zip(batch, outcomes, strict=True) if outcome.taken]
+        self.count = len(self.each) if count is None else count
+        self.stored = stored
+        self.batch = batch
+
+
+def _accounts(there: There, target: Target, taken: Taken, made: Report, *, lines: Sequence[str]) -> None:
+    """Each acknowledged one has its row, or a line of the log that says by which rule it is nothing for us, or that it came
+    before."""
+    made.acknowledged += taken.count
+    if any(outcome.turn is not None for _, outcome in taken.each):
+        for kind, outcome in taken.each:
             found = there.stage.rows("SELECT 1 FROM inbox_events WHERE id = ?", outcome.turn or 0)
             made.stored += len(found)
             if outcome.turn is not None and not found:
                 made.faults.append(f"{kind}: acknowledged as turn {outcome.turn}, which is not there")
         return
     of_it = f'"channel":"{there.channels[target.name]}"'
-    ignored = sum(bool(IGNORED.search(line)) for line in there.world.gateway.log[lines:] if of_it in line)
-    made.stored += stored
+    ignored = sum(bool(IGNORED.search(line)) for line in lines if of_it in line)
+    made.stored += taken.stored
     made.ignored += ignored
-    if len(taken) > stored + ignored:
-        names = "; ".join(str(kind) for kind, _ in taken)
-        made.faults.append(
-            f"{target.name}: {len(taken)} acknowledged, {stored} stored, {ignored} ignored: {names[:3000]}"
-        )
+    if taken.count > taken.stored + ignored:
+        names = "; ".join(str(kind) for kind in taken.batch)
+        told = f"{taken.count} acknowledged, {taken.stored} stored, {ignored} ignored"
+        made.faults.append(f"{target.name}: {told}: {names[:3000]}")
 
 
 def _errors(lines: Sequence[str]) -> list[str]:
