@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import AsyncIterator
 from itertools import cycle
 
 import pytest
 
 from gateway.hot.base import MOST_BODY, RateLimits
+from gateway.hot.process import ProcessRateLimits
 from tests.contracts.hot import Where, instances, where
 
 __all__ = ["where"]
@@ -128,6 +130,31 @@ class TestLimits:
                 await hot.limits.give_back(who)
 
         assert [1] * len(HOSTILE) == passed
+
+    @pytest.mark.parametrize("seed", range(4))
+    async def test_whatever_comes_in_whatever_order_counts_alike(self, where: Where, seed: int) -> None:
+        """Acts, what is given back and what begins anew, on three instances, while time goes on (now and then for long): as one
+        process counts them."""
+        dice, moment = random.Random(seed), Moment(1_764_530_000 + seed / 7)
+        model = ProcessRateLimits(clock=moment)
+        async with instances(where, 3, clock=moment) as hot:
+            for _ in range(120):
+                moment.now += dice.choice([0, 0, 0.25, 7, 31, 200]) * (dice.random() < 0.5)
+                who, most = dice.choice(["ann", "王"]), dice.choice([3, 3, 5])
+                limits: RateLimits = dice.choice(hot).limits
+                match dice.choice(["take", "take", "take", "take", "free", "give back", "reset"]):
+                    case "take":
+                        assert await model.take(who, most=most) == await limits.take(who, most=most)
+                    case "free":
+                        assert await model.free(who, most=most) == await limits.free(who, most=most)
+                    case "give back":
+                        await model.give_back(who)
+                        await limits.give_back(who)
+                    case _ if dice.random() < 0.3:
+                        await model.reset(who)
+                        await limits.reset(who)
+                    case _:
+                        pass
 
     async def test_nothing_may_be_done_where_the_limit_is_nothing(self, where: Where) -> None:
         async with where.opened() as hot:
