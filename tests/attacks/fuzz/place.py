@@ -213,10 +213,14 @@ def _good(made: There, session: aiohttp.ClientSession) -> None:
 
         async def says() -> None:
             before = len(there.replies())
+
+            def answered(replies: list[str]) -> bool:
+                return len(replies) > before and replies[-1] != ""
+
             await there.says("Are you there? 你在吗？")
             with suppress(AssertionError):  # what the bent ones are answered may have used up the platform's budget
-                return await there.until(lambda replies: len(replies) > before and replies[-1] != "")
-            await there.until(lambda replies: len(replies) > before and replies[-1] != "")
+                await there.until(answered)
+            await there.until(answered)
 
         return says
 
