@@ -157,6 +157,35 @@ async def test_each_job_runs_on_one_of_three(tmp_path: Path, postgres_url: str, 
         assert ["0.0", "0.0", "1.0"] == sorted(receiving)
 
 
+async def test_an_instance_with_another_file_is_named(
+    tmp_path: Path, postgres_url: str, session: aiohttp.ClientSession
+) -> None:
+    """A file that was changed on one machine only; what is the machine's own, as its port, is no difference."""
+    async with world(tmp_path, ways=(POLLING,), storage=postgres_url, body=QUICK) as there:
+        text = there.config.read_text()
+        for folder, limit in (("alike", 1000), ("不同", 7)):
+            file = tmp_path / folder / there.config.name
+            file.parent.mkdir()
+            file.write_text(text.replace("per_minute: 1000", f"per_minute: {limit}"))
+        async with gateway(tmp_path / "alike" / there.config.name):
+            assert "instances" not in await warned(session, there.gateway, postgres_url, of=2)
+        async with gateway(tmp_path / "不同" / there.config.name) as other:
+            told = await warned(session, there.gateway, postgres_url, of=2)
+            assert f"/{other.pid}: give all the same file" in told["instances"]
+
+
+async def warned(session: aiohttp.ClientSession, one: Gateway, storage: str, *, of: int) -> dict[str, str]:
+    """What `/readyz` warns of, once each instance has told its settings."""
+    async with asyncio.timeout(40):
+        while [(of,)] != rows(storage, "SELECT count(settings) FROM inbox_instances"):
+            await asyncio.sleep(0.05)
+        while True:
+            async with session.get(f"{one.url}/readyz") as answer:
+                told = await answer.json()
+            if told["instances"] == of:
+                return dict(told["warnings"])
+
+
 async def test_a_number_that_runs_already_is_refused_with_where(tmp_path: Path, postgres_url: str) -> None:
     """A copied file with `server.instance` in it starts once."""
     async with world(tmp_path, ways=(POLLING,), storage=postgres_url, server="instance: 5") as there:
