@@ -11,16 +11,14 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Final, cast
 
-from redis.asyncio import BlockingConnectionPool, Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
+from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from gateway.errors import StoreBusy
 from gateway.hot.base import MINUTE_S
 from gateway.hot.process import small
+from memory.redis_client import redis_client
 
-CONNECTIONS = 20
 RETRY_AFTER_S = 1.0
 
 COUNTS: Final = "clew:count:"
@@ -66,17 +64,7 @@ end
 @asynccontextmanager
 async def open_redis(url: str, *, timeout_s: float) -> AsyncIterator[Redis]:
     """Give a client that connects when it is first used; each call has `timeout_s`."""
-    client = Redis(
-        connection_pool=BlockingConnectionPool.from_url(
-            url,
-            max_connections=CONNECTIONS,
-            timeout=timeout_s,
-            socket_timeout=timeout_s,
-            socket_connect_timeout=timeout_s,
-            retry=Retry(NoBackoff(), 0),
-            protocol=2,
-        )
-    )
+    client = redis_client(url, timeout_s=timeout_s)
     try:
         yield client
     finally:

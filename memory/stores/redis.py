@@ -20,9 +20,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from types import TracebackType
 
 import msgspec
-from redis.asyncio import BlockingConnectionPool, Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 from redis.exceptions import TimeoutError as RedisTimeoutError
@@ -31,6 +28,7 @@ from memory.base import Load, Loaded, Message, NewMessage, SessionRule
 from memory.derived import FullStore
 from memory.errors import StoreUnavailable
 from memory.key import ConversationKey
+from memory.redis_client import redis_client
 from memory.stores.redis_persons import ForgettingPersons
 
 logger = logging.getLogger(__name__)
@@ -41,7 +39,6 @@ WORTH = 64
 """Windows of up to so many messages are read from the database whole."""
 REST_S = 5.0
 """How long Redis is left alone after it failed, so that a frozen one does not cost every turn its timeout."""
-CONNECTIONS = 20
 
 
 class Kept(msgspec.Struct, frozen=True, array_like=True):
@@ -84,17 +81,7 @@ class RedisCache:
         self._timeout_s = timeout_s
         self._clock = clock
         self._resting_until = 0.0
-        self._redis = Redis(
-            connection_pool=BlockingConnectionPool.from_url(
-                url,
-                max_connections=CONNECTIONS,
-                timeout=timeout_s,
-                socket_timeout=timeout_s,
-                socket_connect_timeout=timeout_s,
-                retry=Retry(NoBackoff(), 0),
-                protocol=2,
-            )
-        )
+        self._redis = redis_client(url, timeout_s=timeout_s)
         # What touches no window goes straight through.
         self.derived = store.derived
         self.browsing = store.browsing
