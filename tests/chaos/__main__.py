@@ -12,10 +12,11 @@ import secrets
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from tests.chaos.people import WAYS, mix
-from tests.chaos.plan import drawn, read, written
+from tests.chaos.plan import Act, drawn, read, written
 from tests.chaos.run import LEASE_S, Options, Report, run
 from tests.services import running_postgres, running_valkey
 
@@ -46,10 +47,17 @@ def told(report: Report, options: Options, folder: Path) -> str:
     usual = mix(options.scopes, options.seconds)
     ways = "" if tuple(options.ways) == usual else f" --ways {','.join(options.ways)}"
     ways += "" if options.redis else " --without-redis"
-    planned = drawn(options.seed, seconds=options.seconds, instances=options.instances, lease_s=LEASE_S)
-    ways += "" if list(options.plan) == planned else f" --plan {folder / 'done.plan'}"
+    ways += f" --every {options.every_s:g}"
+    ways += "" if list(options.plan) == planned(options) else f" --plan {folder / 'done.plan'}"
     again = f"--seconds {options.seconds:g} --instances {options.instances} --scopes {options.scopes}{ways}"
     return "\n".join([*said, f"again: python -m tests.chaos --seed {options.seed} {again}"])
+
+
+def planned(options: Options) -> list[Act]:
+    """Return the plan that the seed stands for."""
+    return drawn(
+        options.seed, seconds=options.seconds, instances=options.instances, lease_s=LEASE_S, every_s=options.every_s
+    )
 
 
 def _options(arguments: list[str]) -> tuple[Options, Path]:
@@ -57,30 +65,23 @@ def _options(arguments: list[str]) -> tuple[Options, Path]:
     parser.add_argument("--seed", type=int, default=None, help="of the talk, and of the plan; drawn if not given")
     parser.add_argument("--plan", type=Path, default=None, help="acts to carry out instead of the seed's")
     parser.add_argument("--seconds", type=float, default=40.0, help="how long people talk")
+    parser.add_argument("--every", type=float, default=3.0, help="seconds from one trouble to the next, or so")
     parser.add_argument("--instances", type=int, default=3)
     parser.add_argument("--scopes", type=int, default=150)
     parser.add_argument("--without-redis", action="store_true", help="PostgreSQL alone")
     parser.add_argument("--ways", default=None, help="by which people talk")
     given = parser.parse_args(arguments)
     seed = secrets.randbelow(1_000_000) if given.seed is None else given.seed
-    if given.plan is None:
-        plan = drawn(seed, seconds=given.seconds, instances=given.instances, lease_s=LEASE_S)
-    else:
-        plan = read(given.plan.read_text("utf-8"))
     ways = mix(given.scopes, given.seconds) if given.ways is None else tuple(given.ways.split(","))
     if unknown := set(ways) - set(WAYS):
         parser.error(f"no such ways: {', '.join(sorted(unknown))}; there are: {', '.join(WAYS)}")
     folder = Path(tempfile.mkdtemp(prefix=f"clew-chaos-{seed}-{time.strftime('%H%M%S')}-"))
     options = Options(
-        seed=seed,
-        plan=plan,
-        seconds=given.seconds,
-        instances=given.instances,
-        scopes=given.scopes,
-        ways=ways,
-        redis=not given.without_redis,
-    )
-    return options, folder
+        seed=seed, plan=(), seconds=given.seconds, instances=given.instances, scopes=given.scopes, ways=ways,
+        redis=not given.without_redis, every_s=given.every,
+    )  # fmt: skip
+    plan = planned(options) if given.plan is None else read(given.plan.read_text("utf-8"))
+    return replace(options, plan=plan), folder
 
 
 if __name__ == "__main__":

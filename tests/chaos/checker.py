@@ -56,7 +56,8 @@ def visible(evidence: Evidence) -> Found:
         if rows[0].state == "answered" and not whole[turn] and not _labelled(chunks) and turn not in cut_short:
             yield f"«{rows[-1].token}» is answered, and no whole answer stands anywhere, turn {turn}"
         for post in whole[turn]:
-            if missing := {row.token for row in rows} - set(tokens(post.text)):
+            meant = {row.token for row in rows if row.state == "answered" and not evidence.said[row.token].removed}
+            if missing := meant - set(tokens(post.text)):
                 yield f"the answer to turn {turn} leaves out {sorted(missing)}"
     for chunk in evidence.chunks:
         if chunk.state != "sent" or chunk.message is None:

@@ -49,7 +49,7 @@ def stopped(text: str) -> bool:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
     """What a person said. `accepted`: the platform was told that it is taken. `seen`: the state in which its sender saw it at
-    the end, where a sender can look (webhooks); None: it can't."""
+    the end, where a sender can look (webhooks); None: it can't. `removed`: they took it away again."""
 
     token: str
     way: str
@@ -59,6 +59,7 @@ class Said:
     words: frozenset[str] = frozenset()
     accepted: bool = True
     seen: str | None = None
+    removed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

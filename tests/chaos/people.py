@@ -37,6 +37,7 @@ PATIENCE_S = 6.0  # of a program that sends a webhook
 READ_S = 30.0  # and of one that reads an answer
 WAIT_S = 1.0
 
+_BUSY = {"telegram-webhook": "queue", "telegram-polling": "interrupt", "slack-socket": "interrupt"}
 _SHOWING = "show_every_s: 1, first_use_notice: false, observe: true, limits: {per_minute: 100000}"
 
 
@@ -239,7 +240,7 @@ class TelegramWay:
         mode = "webhook, secret_token: s3cret" if "webhook" in self.name else "polling"
         return (
             f"kind: telegram, mode: {mode}, token: '{self.bot.token}', api_url: '${{TELEGRAM}}', reconnect_s: 1, "
-            f"connect_s: 3, timeout_s: 5, poll_s: 5, {_SHOWING}"
+            f"connect_s: 3, timeout_s: 5, poll_s: 5, {_SHOWING}, busy: {_BUSY[self.name]}"
         )
 
     def reach(self, url: str) -> None:
@@ -256,6 +257,9 @@ class TelegramWay:
         if line.stop_s is not None:
             await asyncio.sleep(line.stop_s)
             self._person(line.person).says(scope.chat, "/stop")
+        if line.amends_s is not None:
+            await asyncio.sleep(line.amends_s)
+            self._person(line.person).edits(message, f"{text} (again 再说一遍)")
 
     def waiting(self) -> int:
         return len(self.bot.updates.waiting())
@@ -323,12 +327,13 @@ class SlackWay:
     _people: dict[int, Member] = field(default_factory=dict)
     _scopes: dict[str, _SlackScope] = field(default_factory=dict)
     _said: list[tuple[Line, str]] = field(default_factory=list)  # and its `ts`
+    _removed: set[str] = field(default_factory=set)
 
     def settings(self) -> str:
         mode = "socket" if self.app.socket_mode else "http"
         secrets = f"bot_token: {self.bot.token}, app_token: {self.app.app_token}, signing_secrets: [{self.app.signing_secret}]"
         times = "connect_s: 3, timeout_s: 5, ping_s: 2, reconnect_s: 1, steady_s: 1"
-        stream = f"stream: {str(self.app.socket_mode).lower()}"
+        stream = f"stream: {str(self.app.socket_mode).lower()}, busy: {_BUSY.get(self.name, 'collect')}"
         return f"kind: slack, mode: {mode}, {secrets}, api_url: '${{SLACK}}', {times}, {stream}, {_SHOWING}"
 
     def reach(self, url: str) -> None:
@@ -344,6 +349,13 @@ class SlackWay:
         if group and scope.thread is None:
             scope.thread = ts
         self._said.append((line, ts))
+        if line.amends_s is not None:
+            await asyncio.sleep(line.amends_s)
+            if line.removes and scope.thread != ts:
+                self._removed.add(line.token)
+                await self._person(line.person).deletes(scope.channel, ts)
+            else:
+                await self._person(line.person).edits(scope.channel, ts, f"{text} (again 再说一遍)")
 
     def waiting(self) -> int:
         return len(self.platform.pusher._events)
@@ -362,7 +374,8 @@ class SlackWay:
         for line, ts in self._said:
             scope = self._scope(line.place)
             place = spot(self.name, scope.channel.id, scope.thread)
-            found.append(_said(line, place, accepted=(scope.channel.id, ts) in taken))
+            taken_away = line.token in self._removed
+            found.append(_said(line, place, accepted=(scope.channel.id, ts) in taken, removed=taken_away))
         return found
 
     async def posts(self) -> list[Post]:

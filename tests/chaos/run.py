@@ -57,7 +57,8 @@ URLS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What is run. `plan` are its acts, `ways` by which people talk; without `redis` PostgreSQL has its part."""
+    """What is run. `plan` are its acts, drawn with one trouble each `every_s` or given; `ways` by which people talk; without
+    `redis` PostgreSQL has its part."""
 
     seed: int
     plan: Sequence[Act]
@@ -66,6 +67,7 @@ class Options:
     scopes: int = 150
     ways: Sequence[str]
     redis: bool = True
+    every_s: float = 3.0
 
 
 @dataclass(kw_only=True)

@@ -49,7 +49,8 @@ class Place:
 class Line:
     """Something that is said: when, where, by which of the people there. `asks`: it wants an answer (in private all does);
     `again`: its events come twice; `stop_s`: after so many seconds its speaker wants none any more (None: they do); `reads`:
-    its speaker follows the answer as it grows, where the way is one for programs."""
+    its speaker follows the answer as it grows, where the way is one for programs; `amends_s`: after so many seconds they
+    change it, or take it away, where the way allows that."""
 
     at_s: float
     place: Place
@@ -60,6 +61,8 @@ class Line:
     again: bool
     stop_s: float | None
     reads: bool
+    amends_s: float | None
+    removes: bool
 
     @property
     def token(self) -> str:
@@ -105,6 +108,7 @@ def _line(chance: random.Random, place: Place, where: int, number: int, *, at_s:
     return Line(
         at_s=at_s, place=place, number=number, person=person, text=said, asks=asks, again=chance.random() < 0.1,
         stop_s=chance.uniform(0, 1.5) if stops else None, reads=chance.random() < 0.3,
+        amends_s=chance.uniform(0, 3) if chance.random() < 0.08 else None, removes=chance.random() < 0.4,
     )  # fmt: skip
 
 

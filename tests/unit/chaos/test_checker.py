@@ -175,6 +175,17 @@ def test_an_answer_that_was_stopped_need_not_be_whole() -> None:
     assert check(replace(WELL, posts=changed(0, text="re: «A")(POSTS), chunks=changed(0, text="re: «A")(CHUNKS)))
 
 
+def test_what_was_taken_away_need_not_be_answered() -> None:
+    """Before its turn began, or while it ran."""
+    short = changed(1, text=answer("A.3"))
+    gone = SAID | {"A.2": replace(SAID["A.2"], removed=True)}
+
+    assert [] == check(replace(WELL, posts=short(POSTS), chunks=short(CHUNKS), said=gone))
+    ended = changed(1, state="ignored", why="deleted_before_answer")(ROWS)
+    found = check(replace(WELL, posts=short(POSTS), chunks=short(CHUNKS), rows=ended))
+    assert [] == found
+
+
 def test_a_growing_answer_without_a_receipt_may_stand_beside_the_reply() -> None:
     """Where the gateway said so in its log: it may even come behind it."""
     twice = (*POSTS, Post(place=HOME, id="12", text=answer("A.1"), at=(12,)))
