@@ -291,6 +291,7 @@ async def erase_alone(configuration: Configuration, who: int | Identity) -> Rece
             forget=lambda _event_ids: None,
             uncount=UsageRows(storage.admin).erase,
             takeovers=TakeoverRows(storage.admin),
+            leases=storage.leases,
             clock=now_ms,
             within_s=settings.queue.send_s,
         )
@@ -387,7 +388,11 @@ async def run(
     pacing = Pacing()
     tokenizers = Tokenizers()
     tracing = traced(settings.telemetry, instance=f"{ids.next():x}", version=VERSION, ended=metrics.spans_ended)
-    async with tracing as traces, opened(settings, ids=ids) as storage, open_hot(settings) as hot:
+    async with (
+        tracing as traces,
+        opened(settings, ids=ids) as storage,
+        open_hot(settings, passed_over=metrics.passed_over) as hot,
+    ):
         store, queues, leases = storage.store, storage.queues, storage.leases
         layers = layers_over(path, environ, storage.admin, settings, clock=now_ms)
         configuration = await layers.loader.start()
@@ -651,6 +656,7 @@ async def run(
             forget=forgotten,
             uncount=usage.meter.erase,
             takeovers=staff.rows,
+            leases=leases,
             clock=now_ms,
             within_s=queue.send_s,
         )

@@ -12,7 +12,9 @@ import os
 import socket
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import NoReturn, Protocol
+from typing import NoReturn, Protocol, TypeVar
+
+from gateway.errors import StoreBusy
 
 logger = logging.getLogger(__name__)
 
@@ -63,6 +65,7 @@ class Held(Protocol):
 
 
 Work = Callable[[Held], Awaitable[None]]
+Done = TypeVar("Done")
 
 
 class Leases(Protocol):
@@ -117,6 +120,35 @@ async def given_up(leases: Leases, kinds: Collection[str], *, within_s: float) -
             await leases.give_up(kinds)
     except TimeoutError:
         logger.warning("leases not given up in time", extra={"seconds": within_s})
+
+
+class _Over(Exception):
+    """What was to be done once has been."""
+
+
+async def one_at_a_time(leases: Leases, name: str, act: Callable[[], Awaitable[Done]], *, wait_s: float) -> Done:
+    """Do something while nobody else does, on any instance. Done again from its beginning where the lease was lost meanwhile.
+    Raises `StoreBusy` where others were at it for `wait_s`, or the database was away."""
+    results: list[Done] = []
+    loop = asyncio.get_running_loop()
+
+    async def work(_held: Held) -> None:
+        waiting.reschedule(None)
+        try:
+            results.append(await act())
+        finally:
+            waiting.reschedule(loop.time() + wait_s)
+        raise _Over
+
+    try:
+        async with asyncio.timeout(wait_s) as waiting:
+            await leases.hold(name, work)
+    except _Over:
+        return results[-1]
+    except TimeoutError:
+        if not waiting.expired():
+            raise
+        raise StoreBusy("somebody else is at it, or the database is away", retry_after_s=wait_s) from None
 
 
 async def once(leases: Leases, job: str, run: Callable[[], Awaitable[None]]) -> None:

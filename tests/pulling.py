@@ -23,9 +23,13 @@ class AlwaysOurs:
         """Nobody else could do it."""
 
 
+def alone() -> ProcessLeases:
+    """The leases of a gateway that is alone."""
+    return ProcessLeases(About(release="test"), number=None, rest_s=0.01, clock_ms=lambda: 0)
+
+
 @asynccontextmanager
 async def receiving(adapter: Adapter, intake: Intake) -> AsyncIterator[None]:
     """Run the adapter and let it receive, once it does."""
-    leases = ProcessLeases(About(release="test"), number=None, rest_s=0.01, clock_ms=lambda: 0)
-    async with adapter.running(intake), Receiving("acme", leases, rest_s=0.01).running(adapter, intake):
+    async with adapter.running(intake), Receiving("acme", alone(), rest_s=0.01).running(adapter, intake):
         yield

@@ -24,6 +24,7 @@ from gateway.admin.takeovers import Takeover
 from gateway.errors import StoreBusy
 from gateway.inbox.base import Event, Inbox, Outcome
 from gateway.inbox.erasable import Erasable, Page
+from gateway.leases import Leases, one_at_a_time
 from gateway.routing import Route, decode, encode
 from memory.base import Identity
 from memory.derived import FullStore
@@ -36,6 +37,8 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 ERASED = Outcome(state="ignored", rule="person_erased")
+ERASING = "erasure:one"
+"""The lease under which persons are erased, one at a time: named after nobody."""
 PAGE = 1000
 """Events that one look at the queues passes."""
 COUNTED = ("inbox_events", "outbox_replies", "outbox_chunks")
@@ -104,11 +107,13 @@ class Eraser:
         forget: Callable[[Sequence[int]], None],
         uncount: Callable[[int], Awaitable[int]],
         takeovers: Takeovers,
+        leases: Leases,
         clock: Callable[[], int],
         within_s: float,
     ) -> None:
-        """`uncount` takes a person out of what was spent, and returns how many rows that changed. `clock` gives milliseconds
-        since 1970, UTC; `within_s` is how long a reply that is being sent is waited for."""
+        """`leases` keep other instances from erasing meanwhile. `uncount` takes a person out of what was spent, and returns how
+        many rows that changed. `clock` gives milliseconds since 1970, UTC; `within_s` is how long a reply that is being sent is
+        waited for, and somebody else's erasure."""
         self._store = store
         self._persons = store.persons
         self._queues = queues
@@ -119,22 +124,24 @@ class Eraser:
         self._takeovers = takeovers
         self._clock = clock
         self._within_s = within_s
-        self._one = asyncio.Lock()
+        self._leases = leases
 
     async def erase(self, who: int | Identity) -> Receipt | None:
         """Erase the person everywhere; None: there is no such person. What they say from now on makes a new person. An account is
         erased whoever's it is, also when nobody is known by it: words may wait in the queues.
 
         Raises `StoreBusy` and `memory.errors.StoreUnavailable`, also when a reply to them was still being sent after the time
-        that it has: ask again then.
+        that it has, or somebody else was being erased all that time: ask again then.
         """
-        async with self._one:
+
+        async def erase() -> Receipt | None:
             person_id = who if isinstance(who, int) else await self._store.person(who, now_ms=self._clock())
             person = await self._persons.find(person_id)
-            if person is None:
-                return None
-            receipt = await self._erase(person)
-        logger.info("person erased", extra={"person": receipt.person, "erased": receipt.erased})
+            return None if person is None else await self._erase(person)
+
+        receipt = await one_at_a_time(self._leases, ERASING, erase, wait_s=self._within_s)
+        if receipt is not None:
+            logger.info("person erased", extra={"person": receipt.person, "erased": receipt.erased})
         return receipt
 
     async def counted(self, person_id: int) -> Receipt | None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 import pytest
 
+from gateway.errors import StoreBusy
 from gateway.inbox.postgres import PostgresInbox
 from gateway.inbox.postgres_joining import Entry
-from gateway.leases import Leases, ProcessLeases, shared_clock
+from gateway.leases import Leases, ProcessLeases, one_at_a_time, shared_clock
 from tests.contracts.leases import ABOUT, Worker, holding
 from tests.contracts.queues import NOW_MS
 
@@ -152,3 +154,35 @@ def test_shared_clock_is_the_database_s() -> None:
     ahead = Ahead(ABOUT, number=7, rest_s=REST_S, clock_ms=lambda: NOW_MS)
 
     assert NOW_MS - 2_500 == shared_clock(ahead, lambda: NOW_MS)()
+
+
+async def test_one_at_a_time(leases: Leases) -> None:
+    """What may be done by one at a time waits for its turn, and hands its result back; what it raises, too."""
+    log: list[str] = []
+
+    async def act(name: str) -> str:
+        log.append(f"{name} begins")
+        await asyncio.sleep(0)
+        log.append(f"{name} ends")
+        if name == "坏":
+            raise ValueError(name)
+        return name
+
+    acts = (one_at_a_time(leases, "erasure:one", partial(act, name), wait_s=20) for name in ("a", "b", "坏", "c"))
+    results = await asyncio.gather(*acts, return_exceptions=True)
+
+    assert ["a", "b", "ValueError", "c"] == [one if isinstance(one, str) else type(one).__name__ for one in results]
+    assert [line.replace("begins", "ends") for line in log[::2]] == log[1::2]
+
+
+async def test_who_waits_too_long_for_their_turn_is_told(leases: Leases) -> None:
+    """So that an admin's request ends, and can be made again."""
+    worker = Worker()
+
+    async def never() -> None:
+        raise AssertionError("somebody else is at it")
+
+    async with holding(leases, "erasure:one", worker):
+        await worker.until(lambda: worker.works)
+        with pytest.raises(StoreBusy):
+            await one_at_a_time(leases, "erasure:one", never, wait_s=0.05)

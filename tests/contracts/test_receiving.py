@@ -11,11 +11,10 @@ import pytest
 from adapters.base import Adapter, Address, Capabilities, Intake, Pulling, Receipt
 from adapters.errors import AdapterFault
 from gateway.inbox.postgres import PostgresInbox
-from gateway.leases import ProcessLeases
 from gateway.receiving import Receiving
-from tests.contracts.leases import ABOUT
 from tests.contracts.test_postgres_leases import opened
 from tests.fakes import FakeIntake
+from tests.pulling import alone
 
 
 class Fetching:
@@ -145,10 +144,6 @@ async def test_new_one_begins_before_the_old_one_ends_where_two_may() -> None:
         async with running(Receiving("acme", leases, rest_s=60), new):
             await new.until("receives")
             assert ["old receives", "new receives"] == log
-
-
-def alone() -> ProcessLeases:
-    return ProcessLeases(ABOUT, number=None, rest_s=0.01, clock_ms=lambda: 0)
 
 
 @asynccontextmanager

@@ -23,6 +23,7 @@ from memory.links import Linked
 from memory.stores.sqlite import SqliteStore
 from tests.contracts.queues import NOW_MS, claim_one, reply
 from tests.fakes import NoTakeovers
+from tests.pulling import alone
 
 ME, YOU = Sender(user="acme.u1", tenant="acme", account="u1"), Sender(user="acme.u2", tenant="acme", account="u2")
 _ids = Ids(3)
@@ -74,6 +75,7 @@ class World:
             forget=self.forgotten.extend,
             uncount=self.uncount,
             takeovers=NoTakeovers(),
+            leases=alone(),
             clock=lambda: NOW_MS,
             within_s=within_s,
         )

@@ -44,6 +44,7 @@ from tests.contracts.derived import answered, learned
 from tests.contracts.queues import open_queues
 from tests.contracts.store import NOW, fact, item, key, opened
 from tests.fakes import NoTakeovers
+from tests.pulling import alone
 from tests.unit.admin.acting import OWNER, Log, actor
 
 SETTINGS = """
@@ -83,6 +84,7 @@ class Office:
             forget=lambda _ids: None,
             uncount=self._uncount,
             takeovers=NoTakeovers(),
+            leases=alone(),
             clock=self._clock,
             within_s=5,
         )
