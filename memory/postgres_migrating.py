@@ -75,13 +75,13 @@ async def bring_up_to_date(db: Connection, schema: Schema, *, lock: int, now_ms:
 @asynccontextmanager
 async def _alone(db: Connection, lock: int) -> AsyncIterator[None]:
     # Looking, not waiting: who waits in a statement holds a snapshot, and CREATE INDEX CONCURRENTLY waits for that to go.
-    while not await _value(db, f"SELECT pg_try_advisory_lock({lock})"):  # noqa: ASYNC110  # nothing tells
+    while not await _value(db, f"SELECT pg_try_advisory_lock({lock:d})"):  # noqa: ASYNC110  # nothing tells
         await asyncio.sleep(LOOK_S)
     try:
         yield
     finally:
         if not db.closed:  # else the server has let go of it
-            await db.execute(f"SELECT pg_advisory_unlock({lock})".encode())
+            await db.execute(f"SELECT pg_advisory_unlock({lock:d})".encode())
 
 
 async def _again(db: Connection, script: Sequence[str], *, apart: bool = False) -> None:

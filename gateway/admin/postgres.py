@@ -22,6 +22,7 @@ from gateway.admin.topics import Topics
 from gateway.errors import StoreBusy
 from memory.ids import now_ms
 from memory.lending import lent, within
+from memory.postgres_locks import Lock
 from memory.postgres_migrating import bring_up_to_date
 from memory.postgres_sessions import guards
 
@@ -30,7 +31,6 @@ logger = logging.getLogger(__name__)
 Connection = psycopg.AsyncConnection[Row]
 
 BELL = "clew_admin"
-MIGRATING = 0x436C6579  # advisory lock: one starter changes the schema, the others wait
 LOOK_S = 1.0
 """Seconds between two looks at the topics when no signal comes: one may be lost with its connection."""
 RETRY_AFTER_S = 1.0
@@ -75,7 +75,7 @@ class PostgresDatabase:
                     self._opened = opened.pop_all()
                     return self
                 async with await psycopg.AsyncConnection.connect(self._dsn, **self._settings) as db:
-                    await bring_up_to_date(db, ADMINS, lock=MIGRATING, now_ms=now_ms())
+                    await bring_up_to_date(db, ADMINS, lock=Lock.ADMIN_SCHEMA, now_ms=now_ms())
                 async with lent(self._pool, limit_s=self._timeout_s) as db:
                     await self._look(db)
             listening = asyncio.create_task(self._listen(), name="admin-listener")

@@ -19,8 +19,8 @@ from psycopg import sql
 from gateway.copying.batch import Batch, Row
 from gateway.copying.plan import LEFT_OUT, SEEDED, Column, Step, Table
 from gateway.copying.refusals import CannotCopy
+from memory.postgres_locks import Lock
 
-LOCK = 0x436C6580  # advisory: one copy at a time; none of those that schemas are changed under
 PAGE = 5000
 
 _COLUMNS = """
@@ -202,7 +202,7 @@ def connected(dsn: str, *, timeout_s: float) -> Iterator[Target]:
         ms = str(math.ceil(timeout_s * 1000))
         for name in ("statement_timeout", "lock_timeout"):
             db.execute("SELECT set_config(%s, %s, false)", (name, ms))
-        if not db.execute("SELECT pg_try_advisory_lock(%s)", (LOCK,)).fetchone() == (True,):
+        if not db.execute("SELECT pg_try_advisory_lock(%s)", (Lock.COPY,)).fetchone() == (True,):
             raise CannotCopy("another copy into this database is at work")
         yield Target(db)
 

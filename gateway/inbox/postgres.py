@@ -52,10 +52,9 @@ from gateway.inbox.schema import QUEUES
 from gateway.waits import boottime_s
 from memory.ids import now_ms
 from memory.lending import lent, within
+from memory.postgres_locks import Lock
 from memory.postgres_migrating import bring_up_to_date
 from memory.postgres_sessions import guards
-
-MIGRATING = 0x436C6578  # advisory lock: one starter changes the schema, the others wait
 
 # A queue's statistics are always stale: plans are made once, and never scan what has an index (`engines.md` A.8, 4).
 # What was acknowledged is on disk, also where the server's default is to be quick instead.
@@ -466,7 +465,7 @@ class PostgresInbox:
 
     async def _migrate(self) -> None:
         async with await AsyncConnection.connect(self._dsn, **how_to_connect(self._timeout_s)) as db:
-            await bring_up_to_date(db, QUEUES, lock=MIGRATING, now_ms=now_ms())
+            await bring_up_to_date(db, QUEUES, lock=Lock.QUEUE_SCHEMA, now_ms=now_ms())
             async with within(self._timeout_s):
                 await arrive(db)
 

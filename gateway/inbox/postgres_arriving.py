@@ -12,10 +12,10 @@ from psycopg import Error, OperationalError
 
 from gateway.errors import StoreBusy
 from gateway.inbox.postgres_events import Connection
+from memory.postgres_locks import Lock
 
 logger = logging.getLogger(__name__)
 
-ARRIVING = 0x436C6581  # advisory lock: one looks, the others wait
 FENCES = 1 << 40
 INSTANCES = 1_000_000
 """How much further fences and instances' numbers go on: more than were given since any backup that anybody restores."""
@@ -43,7 +43,7 @@ async def arrive(db: Connection) -> None:
     if origin is None:
         return
     async with db.transaction():
-        await db.execute("SELECT pg_advisory_xact_lock(%s)", (ARRIVING,))
+        await db.execute("SELECT pg_advisory_xact_lock(%s)", (Lock.ARRIVING,))
         cursor = await db.execute("SELECT origin FROM inbox_origin")
         known = await cursor.fetchone()
         if known == (origin,):

@@ -13,9 +13,7 @@ from gateway.inbox.batch import RETRY_AFTER_S
 from gateway.inbox.postgres_events import Connection
 from gateway.leases import About
 from memory.ids import now_ms
-
-LOCKS = 0x436C6577  # "Clew": the advisory locks of this class are instances' lives
-JOINING = 0x436C6579  # advisory lock: one looks for a number, the others wait
+from memory.postgres_locks import Lock
 
 MOST_SKEW_S = 60.0
 """Seconds that a clock may be off when an instance joins: what is due when, and how old something is, go by it."""
@@ -78,7 +76,7 @@ async def join(
     asked = {"number": entry.number, "lease_s": lease_s, "settings": settings}
     asked |= {"release": entry.about.release, "host": entry.about.where}
     async with db.transaction():
-        await db.execute("SELECT pg_advisory_xact_lock(%s)", (JOINING,))
+        await db.execute("SELECT pg_advisory_xact_lock(%s)", (Lock.JOINING,))
         if entry.number is not None and (holder := await _holder(db, entry.number)) is not None:
             if not holder.expired and holder.id != buried:
                 return holder
@@ -91,7 +89,7 @@ async def join(
 
 
 async def _holder(db: Connection, number: int) -> Holder | None:
-    cursor = await db.execute(_HOLDER, {"number": number, "locks": LOCKS})
+    cursor = await db.execute(_HOLDER, {"number": number, "locks": Lock.INSTANCES})
     found = await cursor.fetchone()
     if found is None:
         return None
@@ -101,7 +99,7 @@ async def _holder(db: Connection, number: int) -> Holder | None:
 
 async def silent(db: Connection, *, me: int) -> set[int]:
     """Return the instances whose lock nobody holds: dead, or connecting again."""
-    cursor = await db.execute(_SILENT, {"me": me, "locks": LOCKS})
+    cursor = await db.execute(_SILENT, {"me": me, "locks": Lock.INSTANCES})
     return {id_ for (id_,) in await cursor.fetchall()}
 
 

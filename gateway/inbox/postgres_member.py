@@ -23,9 +23,10 @@ from psycopg_pool import AsyncConnectionPool
 from gateway.inbox import postgres_joining as joining
 from gateway.inbox.changes import Changes
 from gateway.inbox.postgres_events import Connection
-from gateway.inbox.postgres_joining import LOCKS, Entry
+from gateway.inbox.postgres_joining import Entry
 from gateway.waits import boottime_s
 from memory.lending import lent, within
+from memory.postgres_locks import Lock
 from memory.postgres_sessions import guards
 
 logger = logging.getLogger(__name__)
@@ -239,7 +240,7 @@ class Member:
             await self._join(db)
             return
         if not self._locked:
-            cursor = await db.execute("SELECT pg_try_advisory_lock(%s, %s)", (LOCKS, self.id))
+            cursor = await db.execute("SELECT pg_try_advisory_lock(%s, %s)", (Lock.INSTANCES, self.id))
             ((self._locked,),) = await cursor.fetchall()
         silent = await joining.silent(db, me=self.id)
         await joining.bury(db, me=self.id, dead=list(silent & self._silent))

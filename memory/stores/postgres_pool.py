@@ -21,6 +21,7 @@ from psycopg_pool import AsyncConnectionPool
 from memory.errors import StoreUnavailable
 from memory.ids import now_ms
 from memory.lending import lent, within
+from memory.postgres_locks import Lock
 from memory.postgres_migrating import bring_up_to_date, lacking, version
 from memory.postgres_sessions import guards
 from memory.stores.migrate import MEMORY
@@ -31,7 +32,6 @@ Row = tuple[Any, ...]  # as the driver hands it out: the raw edge
 Connection = psycopg.AsyncConnection[Row]
 
 _NOTHING: Mapping[str, object] = {}
-_MIGRATION_LOCK = 0x636C6577  # "clew": the advisory lock that starters of any release queue for
 
 
 class Refused(StoreUnavailable):
@@ -231,4 +231,4 @@ async def _migrate(connection: Connection, *, new: bool) -> None:
     encoding = await (await connection.execute("SHOW server_encoding")).fetchone()
     if new and encoding != ("UTF8",):
         raise StoreUnavailable(f"the database's encoding is {encoding!r}; create it with ENCODING 'UTF8'")
-    await bring_up_to_date(connection, MEMORY, lock=_MIGRATION_LOCK, now_ms=now_ms())
+    await bring_up_to_date(connection, MEMORY, lock=Lock.MEMORY_SCHEMA, now_ms=now_ms())

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from memory.ids import first_id, made_ms
+from memory.postgres_locks import Lock
 from memory.stores.postgres_pool import Database, Refused, Transaction
 from memory.stores.postgres_statement import statement
 
@@ -20,9 +21,7 @@ logger = logging.getLogger(__name__)
 AHEAD = 2
 """How many quarters beyond this one have their partition already. Without one a turn could not be stored."""
 
-_LOCK = statement(
-    "SELECT pg_advisory_xact_lock(1130849880)"
-)  # "Clex": one instance changes the partitions, the others wait
+_LOCK = statement(f"SELECT pg_advisory_xact_lock({Lock.QUARTERS:d})")
 _BRIEFLY = statement("SET LOCAL lock_timeout = '500ms'")  # whoever comes after a change waits behind it
 _LONG = statement("SET LOCAL statement_timeout = 0")
 _PARTITIONS = statement("""SELECT c.relname::text,
