@@ -388,7 +388,11 @@ async def run(
     pacing = Pacing()
     tokenizers = Tokenizers()
     tracing = traced(settings.telemetry, instance=f"{ids.next():x}", version=VERSION, ended=metrics.spans_ended)
-    async with tracing as traces, opened(settings, ids=ids) as storage, open_hot(settings) as hot:
+    async with (
+        tracing as traces,
+        opened(settings, ids=ids) as storage,
+        open_hot(settings, passed_over=metrics.passed_over) as hot,
+    ):
         store, queues, leases = storage.store, storage.queues, storage.leases
         layers = layers_over(path, environ, storage.admin, settings, clock=now_ms)
         configuration = await layers.loader.start()

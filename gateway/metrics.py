@@ -189,6 +189,11 @@ class Metrics:
         self._skew = self._gauge(
             "clew_clock_skew_seconds", "By how much this machine's clock is ahead of the database's."
         )
+        self._passed_over = self._counter(
+            "clew_shared_passed_over",
+            "Times that Redis or PostgreSQL did not answer with what instances share, and was left alone for five seconds.",
+            "of",
+        )
         self._settings = self._gauge("clew_settings", "1, for the settings in force here, by revision.", "revision")
         self._applied = self._gauge("clew_settings_age_seconds", "How long the settings in force have been so.")
         self._applied_ms: int | None = None
@@ -299,6 +304,10 @@ class Metrics:
     def rate_limited(self, seconds: float, *, of: Literal["agent", "channel"], who: str) -> None:
         """Time a wait that was asked for; `who` is the agent's or the channel's name: one may be called as the other."""
         self._limited.labels(of, who).observe(seconds)
+
+    def passed_over(self, place: str) -> None:
+        """Count that a place of hot state, redis or postgresql, is left alone for a while."""
+        self._passed_over.labels(place).inc()
 
     def send_ended(self, *, channel: str, outcome: str) -> None:
         """Count how a send went: sent, unknown, dead; retried and throttled ones come again."""

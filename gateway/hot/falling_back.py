@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Generic, TypeVar
 
 from gateway.errors import StoreBusy
@@ -25,46 +25,56 @@ Answer = TypeVar("Answer")
 
 
 class Places(Generic[Place]):
-    """Where something may be asked, best first."""
+    """Where something may be asked, by name, best first."""
 
-    def __init__(self, *places: Place, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        places: Mapping[str, Place],
+        *,
+        passed_over: Callable[[str], None] = lambda place: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`passed_over` hears the name of a place that is left alone from then on, for a while."""
         self._places = places
+        self._passed_over = passed_over
         self._clock = clock
-        self._resting_until = dict.fromkeys(range(len(places)), 0.0)
+        self._resting_until = dict.fromkeys(places, 0.0)
 
     async def first(self, ask: Callable[[Place], Awaitable[Answer]]) -> Answer:
         """Return the answer of the first place that has one. Raises what the last one raises."""
-        *others, last = range(len(self._places))
-        for number in others:
-            if self._clock() < self._resting_until[number]:
+        *others, last = self._places
+        for name in others:
+            if self._clock() < self._resting_until[name]:
                 continue
             try:
-                return await ask(self._places[number])
+                return await ask(self._places[name])
             except StoreBusy as fault:
-                self._rests(number, fault)
+                self._rests(name, fault)
         return await ask(self._places[last])
 
     async def all(self, ask: Callable[[Place], Awaitable[Answer]]) -> Sequence[Answer]:
         """Return the answers of all that have one, best place first."""
-        awake = [number for number in range(len(self._places)) if self._clock() >= self._resting_until[number]]
-        answers = await asyncio.gather(*(ask(self._places[number]) for number in awake), return_exceptions=True)
-        for number, answer in zip(awake, answers, strict=True):
+        awake = [name for name in self._places if self._clock() >= self._resting_until[name]]
+        answers = await asyncio.gather(*(ask(self._places[name]) for name in awake), return_exceptions=True)
+        for name, answer in zip(awake, answers, strict=True):
             if isinstance(answer, StoreBusy):
-                self._rests(number, answer)
+                self._rests(name, answer)
             elif isinstance(answer, BaseException):
                 raise answer
         return [answer for answer in answers if not isinstance(answer, BaseException)]
 
-    def _rests(self, number: int, fault: StoreBusy) -> None:
-        self._resting_until[number] = self._clock() + REST_S
+    def _rests(self, name: str, fault: StoreBusy) -> None:
+        if self._clock() >= self._resting_until[name]:  # once for all who were asking
+            self._passed_over(name)
+        self._resting_until[name] = self._clock() + REST_S
         logger.warning("hot state passed over", extra={"reason": str(fault), "rest_s": REST_S})
 
 
 class FallingBackLimits:
     """Implements `RateLimits` over several."""
 
-    def __init__(self, *places: RateLimits, clock: Callable[[], float] = time.monotonic) -> None:
-        self._places = Places(*places, clock=clock)
+    def __init__(self, places: Places[RateLimits]) -> None:
+        self._places = places
 
     async def take(self, who: str, *, most: int, within_s: float = MINUTE_S) -> bool:
         """See `RateLimits.take`."""
@@ -86,8 +96,8 @@ class FallingBackLimits:
 class FallingBackShelf:
     """Implements `Shelf` over several."""
 
-    def __init__(self, *places: Shelf, clock: Callable[[], float] = time.monotonic) -> None:
-        self._places = Places(*places, clock=clock)
+    def __init__(self, places: Places[Shelf]) -> None:
+        self._places = places
 
     async def put(self, key: str, value: bytes, *, life_s: float) -> None:
         """See `Shelf.put`."""

@@ -11,7 +11,7 @@ import pytest
 
 from config.settings import DatabaseSettings, Settings
 from gateway.hot.base import Bus, Hot, RateLimits, Shelf
-from gateway.hot.falling_back import FallingBackLimits, FallingBackShelf
+from gateway.hot.falling_back import FallingBackLimits, FallingBackShelf, Places
 from gateway.hot.hearing import ProcessBus
 from gateway.hot.opening import open_hot
 from gateway.hot.postgres import HotPool, PostgresLimits, PostgresShelf
@@ -58,8 +58,9 @@ class Where:
                     redis = await self._redis(stack, clock)
                     postgres = await self._postgres(stack, clock)
                     bus = redis[0]
-                    limits = FallingBackLimits(redis[1], postgres[1], ProcessRateLimits())
-                    shelf = FallingBackShelf(redis[2], postgres[2], ProcessShelf())
+                    counts = {"redis": redis[1], "postgresql": postgres[1], "process": ProcessRateLimits()}
+                    shelves = {"redis": redis[2], "postgresql": postgres[2], "process": ProcessShelf()}
+                    limits, shelf = FallingBackLimits(Places(counts)), FallingBackShelf(Places(shelves))
             shared = SharedStreams(ProcessStreams(first_id=next(_first_ids)), bus, within_s=PATIENT_S)
             streams = await stack.enter_async_context(shared.opened())
             yield Hot(bus=bus, limits=limits, shelf=shelf, streams=streams)

@@ -50,7 +50,7 @@ class TestLimits:
 
     @pytest.mark.parametrize("takers", [1, 3])
     async def test_of_acts_at_once_exactly_as_many_pass_as_may(self, where: Where, takers: int) -> None:
-        """However many come at once, on however many instances (F13's limits a minute)."""
+        """However many come at once, on however many instances."""
         async with instances(where, takers) as hot:
             asked = [(one.limits, who) for one, who in zip(cycle(hot), ["王 a", "b"] * 45, strict=False)]
             passed = await asyncio.gather(*(limits.take(who, most=20, within_s=3600) for limits, who in asked))

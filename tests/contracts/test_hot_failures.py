@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from gateway.errors import StoreBusy
-from gateway.hot.base import Hot
-from gateway.hot.falling_back import REST_S, FallingBackLimits, FallingBackShelf
+from gateway.hot.base import Hot, RateLimits
+from gateway.hot.falling_back import REST_S, FallingBackLimits, FallingBackShelf, Places
 from gateway.hot.hearing import ProcessBus
 from gateway.hot.postgres import HotPool, PostgresLimits, PostgresShelf
 from gateway.hot.postgres_bus import Joining, pieces
@@ -90,10 +90,11 @@ async def test_redis_lost_in_the_middle(valkey: Valkey, postgres_url: str, lose:
 
 async def test_redis_that_comes_back_is_asked_again(valkey: Valkey, postgres_url: str) -> None:
     """After a rest; and the bus hears it again."""
-    now = 0.0
+    now, told = 0.0, list[str]()
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(open_redis(valkey.url, timeout_s=5))
-        limits = FallingBackLimits(RedisLimits(client, timeout_s=5), ProcessRateLimits(), clock=lambda: now)
+        places = {"redis": RedisLimits(client, timeout_s=5), "process": ProcessRateLimits()}
+        limits = FallingBackLimits(Places[RateLimits](places, passed_over=told.append, clock=lambda: now))
         first = await limits.take("a", most=1)
         valkey.stop()
         without = [await limits.take("a", most=1), await limits.take("a", most=1)]
@@ -103,6 +104,7 @@ async def test_redis_that_comes_back_is_asked_again(valkey: Valkey, postgres_url
         back = [await limits.take("a", most=1), await limits.take("a", most=1)]
 
     assert [True, [True, False], False, [True, False]] == [first, without, resting, back]
+    assert ["redis"] == told
 
 
 async def test_a_silence_is_looked_into(valkey: Valkey, caplog: pytest.LogCaptureFixture) -> None:
@@ -242,7 +244,7 @@ async def test_a_fault_that_is_none_of_the_servers_is_told() -> None:
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        await FallingBackShelf(Broken(), ProcessShelf()).get("k")
+        await FallingBackShelf(Places({"broken": Broken(), "process": ProcessShelf()})).get("k")
 
 
 async def test_the_last_place_has_the_last_word() -> None:
@@ -253,7 +255,7 @@ async def test_the_last_place_has_the_last_word() -> None:
             raise StoreBusy("away", retry_after_s=1)
 
     with pytest.raises(StoreBusy, match="away"):
-        await FallingBackLimits(Away(), Away()).take("a", most=1)
+        await FallingBackLimits(Places({"redis": Away(), "process": Away()})).take("a", most=1)
 
 
 class TestJoining:

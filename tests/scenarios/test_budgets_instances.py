@@ -52,8 +52,8 @@ def broken(there: World) -> list[str]:
 async def test_no_platform_is_called_too_often(
     tmp_path: Path, postgres_url: str, session: aiohttp.ClientSession
 ) -> None:
-    """Fifty rooms talk at once; turns run on all three, and are shown there as they grow, but each channel's replies go out from
-    one. It is stopped in good order, and what waits is sent by another."""
+    """Fifty rooms talk at once (openclaw#50866: one limiter per token). Turns run on all three, and are shown there as they grow,
+    but each channel's replies go out from one. It is stopped in good order, and what waits is sent by another."""
     async with AsyncExitStack() as stack:
         there = await stack.enter_async_context(world(tmp_path, ways=WAYS, storage=postgres_url, body=BODY))
         others = [await stack.enter_async_context(gateway(there.config)) for _ in range(2)]
