@@ -22,16 +22,17 @@ NAME = statement(f"WITH {OWNERS} SELECT FROM me")
 
 _EVERYBODY = "everybody AS MATERIALIZED (SELECT set_config('clew.person', '*', true))"
 
-# Ids alone, of whom something came from these messages (all of a scope's: NULL). Not by the messages' speakers: persons are
-# joined and parted, and what is left of a deleted message is looked for with everybody. NAME follows.
+# Ids alone, of whom something came from these messages; NULL: from any of the scope's, a branch of its own, as all of its index
+# would be walked through for a few otherwise. Not by the messages' speakers: persons are joined and parted, and what is left of a
+# deleted message is looked for with everybody. NAME follows.
 OWNERS_OF = statement(f"""WITH {_EVERYBODY} SELECT (SELECT array_agg(DISTINCT o.person_id) FROM (
     SELECT f.person_id FROM facts f WHERE f.scope_id = %(scope_id)s AND f.last_source >= %(first_id)s
       AND (%(ids)s::bigint[] IS NULL OR f.source_ids && %(ids)s::bigint[])
     UNION ALL SELECT p.person_id FROM profile_items p
     WHERE p.scope_id = %(scope_id)s AND p.scope_id <> 0 AND p.last_source >= %(first_id)s
       AND (%(ids)s::bigint[] IS NULL OR p.source_ids && %(ids)s::bigint[])
-    UNION ALL SELECT f.person_id FROM fragments f
-    WHERE f.scope_id = %(scope_id)s AND (%(ids)s::bigint[] IS NULL OR f.id = ANY(%(ids)s::bigint[]))) o)
+    UNION ALL SELECT f.person_id FROM fragments f WHERE f.scope_id = %(scope_id)s AND f.id = ANY(%(ids)s::bigint[])
+    UNION ALL SELECT f.person_id FROM fragments f WHERE f.scope_id = %(scope_id)s AND %(ids)s::bigint[] IS NULL) o)
   FROM everybody""")
 
 
