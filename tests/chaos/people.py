@@ -36,6 +36,7 @@ PUBLIC = "https://clew.example"
 PATIENCE_S = 6.0  # of a program that sends a webhook
 READ_S = 30.0  # and of one that reads an answer
 WAIT_S = 1.0
+LOOKS = 5
 
 _BUSY = {"telegram-webhook": "queue", "telegram-polling": "interrupt", "slack-socket": "interrupt"}
 _SHOWING = "show_every_s: 1, first_use_notice: false, observe: true, limits: {per_minute: 100000}"
@@ -177,8 +178,17 @@ class HookWay:
         pass
 
     async def _view(self, token: str) -> dict[str, Any]:
-        if token not in self._views:
-            self._views[token] = await self.hook.turn(self._turns[token])
+        """Look at how it ended; once more, if that fails."""
+        for left in range(LOOKS, -1, -1):
+            if token in self._views:
+                break
+            try:
+                async with asyncio.timeout(PATIENCE_S):
+                    self._views[token] = await self.hook.turn(self._turns[token])
+            except (AssertionError, TimeoutError, aiohttp.ClientError):
+                if not left:
+                    raise
+                await asyncio.sleep(WAIT_S)
         return self._views[token]
 
     async def said(self) -> list[Said]:

@@ -34,6 +34,8 @@ from tests.services import Postgres, Valkey, as_admin
 
 LEASE_S = 3.0
 POLL_S = 0.5
+MOST_S = 300.0
+"""Seconds after its end that a run is given at most, however much still moves."""
 MOST_QUIET_S = 70.0
 """A local platform waits so long at most before it delivers something once more."""
 
@@ -217,6 +219,7 @@ async def _speak(there: World) -> None:
 async def _settled(there: World, speaking: asyncio.Task[None]) -> None:
     """Wait until all is over, or nothing has moved for four leases, what was put off until later aside."""
     last, since = None, time.monotonic()
+    until = since + MOST_S + there.options.seconds
     while True:
         await asyncio.sleep(POLL_S)
         waiting = sum(way.waiting() for way in there.ways.values())
@@ -233,7 +236,7 @@ async def _settled(there: World, speaking: asyncio.Task[None]) -> None:
         # What was put off, by us or by a platform, moves when its time has come.
         put_off_s = max(0.0, (left.due_ms - now_ms()) / 1000) if left.chunks else 0.0
         quiet_s = 4 * LEASE_S + (MOST_QUIET_S if waiting else 0.0)
-        if put_off_s <= 0 and time.monotonic() - since > quiet_s:
+        if (put_off_s <= 0 and time.monotonic() - since > quiet_s) or time.monotonic() > until:
             for way in there.ways.values():
                 if isinstance(way, HookWay):
                     way.over = True

@@ -14,7 +14,7 @@ from tests.chaos.plan import written
 from tests.chaos.run import Options, run
 from tests.services import running_postgres, running_valkey
 
-SECONDS, SCOPES, EVERY_S = 16.0, 100, 2.0
+SECONDS, SCOPES, EVERY_S = 14.0, 80, 2.0
 WITHOUT_REDIS = 14
 
 
