@@ -14,37 +14,20 @@ from tests.attacks.fuzz.mutators import BYTES, TREE, changed, encoded, paths
 from tests.attacks.fuzz.place import SHARES, fuzzed
 from tests.attacks.fuzz.run import run
 
-DOORS = [
-    ["webhook hook", "webhook api", "chat page", "looks"],
-    ["Slack events", "Slack forms", "Slack socket"],
-    ["Telegram webhook", "Telegram polled", "admin API", "console forms", "settings", "command line"],
-]
-"""Each at a gateway of its own, so that test processes share them."""
-
 SEED = 20261130
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize("database", ["sqlite", "postgres"])
-@pytest.mark.parametrize("doors", DOORS, ids=lambda names: names[0])
-async def test_whatever_comes_in(
-    doors: list[str], database: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+async def test_whatever_comes_in(database: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """No 500, no hang, nothing lost: each acknowledged message has its row or the rule by which it is nothing for us, and behind
-    each batch a good one is answered (F12)."""
-    share = sum(SHARES[name] for name in doors) / sum(SHARES.values())
+    each batch a good one is answered (F12). One half of the kinds on each database."""
     storage = request.getfixturevalue("postgres_url") if database == "postgres" else None
     async with fuzzed(tmp_path, storage=storage) as there:
-        part = (int(database == "postgres"), 2)
-        made = await run(there, count=round(500 * share), seed=SEED, only=doors, part=part)
+        made = await run(there, count=500, seed=SEED, part=(int(database == "postgres"), 2))
 
     assert [] == made.faults, made.told()
-    assert set(doors) == set(made.done)
-
-
-def test_every_door_is_tried() -> None:
-    """Each of them, in one of the three."""
-    assert sorted(SHARES) == sorted(name for names in DOORS for name in names)
+    assert set(SHARES) == set(made.done)
 
 
 def test_the_same_seed_makes_the_same_kinds_and_none_twice() -> None:

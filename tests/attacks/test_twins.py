@@ -151,19 +151,19 @@ async def test_the_console_for_who_sees_one_of_a_pair(there: Twins) -> None:
     url = there.stage.storage and there.stage.storage.partition("\n")[0]
     admins = Admins(dataclasses.replace(there.stage, storage=url))
     await admins.user("Olga")  # without an owner the console lets nobody in
-    for channel in ("hook-a", "hook-b"):
-        await admins.user(f"Op {channel}", "operator", channel)
-        async with admins.signed_in(f"Op {channel}") as reader:
-            for path, text in (await pages(reader)).items():
-                assert set() == told(others(channel), text), (channel, path)
-            for word in (*PATTERNS[:4], SENDER, "like"):
-                for path in (
-                    "/admin/people?who={}", "/admin/conversations?room={}", "/admin/conversations?person={}",
-                    "/admin/messages?words={}", "/admin/turns?room={}", "/admin/turns?person={}",
-                ):  # fmt: skip
-                    answer = await reader.get(path.format(quote(word)))
-                    assert answer.status < 500, (path, word)
-                    assert set() == told(others(channel), answer.text), (channel, path, word)
+    channel = "hook-b"
+    await admins.user("Op", "operator", channel)
+    async with admins.signed_in("Op") as reader:
+        for path, text in (await pages(reader)).items():
+            assert set() == told(others(channel), text), path
+        for word in (*PATTERNS[:4], SENDER, "like"):
+            for path in (
+                "/admin/people?who={}", "/admin/conversations?room={}", "/admin/conversations?person={}",
+                "/admin/messages?words={}", "/admin/turns?room={}", "/admin/turns?person={}",
+            ):  # fmt: skip
+                answer = await reader.get(path.format(quote(word)))
+                assert answer.status < 500, (path, word)
+                assert set() == told(others(channel), answer.text), (path, word)
 
 
 async def test_a_link_joins_the_account_that_it_is_of(there: Twins) -> None:

@@ -124,7 +124,8 @@ def _judged(answer: Answer, kind: Kind) -> Outcome:
         with suppress(ValueError):
             told = json.loads(answer.body)
             turn = int(told["turn"]) if isinstance(told, dict) and str(told.get("turn", "")).isdigit() else None
-    return Outcome(turn=turn, taken=200 <= answer.status < 300, status=answer.status)
+    greeted = b'"challenge"' in answer.body  # a platform's question whether somebody is there: nothing was said
+    return Outcome(turn=turn, taken=200 <= answer.status < 300 and not greeted, status=answer.status)
 
 
 def webhook(channel: str, port: Callable[[], int]) -> HttpTarget:
