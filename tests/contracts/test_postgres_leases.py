@@ -6,12 +6,14 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 
 import psycopg
 import pytest
 
 from gateway.inbox.postgres import PostgresInbox
 from gateway.inbox.postgres_joining import Entry
+from gateway.leases import one_at_a_time
 from tests.chaos.proxy import Mode, Proxy
 from tests.contracts.leases import ABOUT, Worker, holding
 from tests.contracts.queues import victim
@@ -149,6 +151,24 @@ async def test_caller_who_leaves_while_asking_holds_nothing(pair: tuple[Postgres
         await there.until(lambda: len(there.held) == 40)
         for task in running:
             task.cancel()
+
+
+async def test_two_instances_do_one_thing_one_at_a_time(pair: tuple[PostgresInbox, PostgresInbox]) -> None:
+    """Two admins who erase at the same moment, at two instances: the second waits for the first to end."""
+    busy: list[str] = []
+
+    async def act(name: str) -> str:
+        assert [] == busy
+        busy.append(name)
+        await asyncio.sleep(0.02)
+        busy.remove(name)
+        return name
+
+    acts = (
+        one_at_a_time(queues.leases, "erasure:one", partial(act, f"{number}"), wait_s=30)
+        for number, queues in enumerate([*pair, *pair])
+    )
+    assert ["0", "1", "2", "3"] == await asyncio.gather(*acts)
 
 
 async def test_leases_wait_for_a_database_that_is_away(postgres_url: str) -> None:
