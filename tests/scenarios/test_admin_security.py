@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
 import re
 import time
 from collections.abc import AsyncIterator
@@ -240,6 +241,17 @@ async def test_bodies_are_bounded_in_size_and_time(admins: Admins) -> None:
     assert {b""} == set(
         await asyncio.gather(*trickling)
     )  # each is given up in its own time (tests of adapters/bodies.py)
+
+
+async def test_a_form_that_can_not_be_decoded_is_no_fault_of_ours(admins: Admins) -> None:
+    """A 400, as at every other door, and nobody is woken for it."""
+    async with admins.signed_in(OWNER) as reader:
+        seen = len(admins.stage.gateway.log)
+        answer = await reader.post("/admin/secrets", headers={"Content-Encoding": "gzip"}, name="x", value="y")
+        assert (400, "bad_body") == (answer.status, json.loads(answer.text)["code"])
+        assert 200 == (await reader.get("/admin/secrets")).status
+
+    assert not [line for line in admins.stage.gateway.log[seen:] if '"level":"error"' in line]
 
 
 async def test_cookies_are_strict(admins: Admins) -> None:
