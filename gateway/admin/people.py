@@ -250,8 +250,6 @@ class Eraser:
     async def _empty(self, events: Sequence[Event], counts: Counter[str]) -> None:
         """End what has not ended, and empty all of it."""
         for some in _batched(events, BATCH):
-            # Wherever they run: whoever answers hears it when the events have ended, too.
-            await self._queues.halt([event.id for event in some], "withdrawn")
             turns = {event.id: event.turn_id for event in some}
             busy, seen = list(turns), 0
             async with self._patience():

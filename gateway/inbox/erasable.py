@@ -71,8 +71,8 @@ class Erasable(Protocol):
         ...
 
     async def erase(self, event_ids: Sequence[int], outcome: Outcome, *, now_ms: int) -> Emptied:
-        """End those of the events that have not ended, running ones too, whose reply will then not be stored; give up chunks
-        that wait; empty all that has ended. Repeating it changes nothing."""
+        """End those of the events that have not ended, running ones too, whose reply will then not be stored and whose turns are
+        halted as `withdrawn`; give up chunks that wait; empty all that has ended. Repeating it changes nothing."""
         ...
 
     async def unsay(self, turn_ids: Sequence[int], *, now_ms: int) -> tuple[int, list[int]]:

@@ -24,7 +24,8 @@ _FOUND = (
     "SELECT id, turn_id, lane, kind, state FROM inbox_events WHERE id = ANY(%s::bigint[]) AND speaker <> '' ORDER BY id"
 )
 _LOCK_LANES = "SELECT 1 FROM inbox_lanes WHERE lane = ANY(%s::text[]) ORDER BY lane FOR NO KEY UPDATE"
-_END = f"UPDATE inbox_events SET state = %s, outcome = %s WHERE id = %s AND {WAITING}"
+_END = f"""UPDATE inbox_events SET state = %s, outcome = %s, halt = CASE state WHEN 'running' THEN 'withdrawn' END
+  WHERE id = %s AND {WAITING}"""
 _NO_REPLY = "INSERT INTO outbox_replies (turn_id, text) VALUES (%s, '') ON CONFLICT DO NOTHING"
 _QUEUES = f"SELECT DISTINCT queue FROM outbox_chunks WHERE turn_id = ANY(%s::bigint[]) AND {LIVE}"
 # What is marked as being sent from a queue that is nobody's was left so by an instance that is gone.

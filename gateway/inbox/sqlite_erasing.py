@@ -17,7 +17,8 @@ _SPOKEN = f"""SELECT {EVENT_COLUMNS} FROM inbox_events
 _QUOTING = """SELECT id, body FROM inbox_events
   WHERE channel = ? AND id > ? AND id <= ? AND instr(body, CAST('"quote":{' AS BLOB))"""
 _FOUND = "SELECT id, turn_id, lane, kind, state FROM inbox_events WHERE id = ? AND length(speaker)"
-_END = f"UPDATE inbox_events SET state = ?, outcome = ? WHERE id = ? AND {WAITING}"
+_END = f"""UPDATE inbox_events SET state = ?, outcome = ?, halt = CASE state WHEN 'running' THEN 'withdrawn' END
+  WHERE id = ? AND {WAITING}"""
 _NO_REPLY = "INSERT INTO outbox_replies (turn_id, text) VALUES (?, '') ON CONFLICT DO NOTHING"
 # What is marked as being sent from a queue that is nobody's was left so by a process that is gone.
 _GIVE_UP = """UPDATE outbox_chunks SET state = 'dead', settled_ms = ?

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from gateway.admin import erasable as admins
-from gateway.inbox.base import Announcement, Event, Outcome
+from gateway.inbox.base import Announcement, Event, Halt, Outcome
 from gateway.inbox.erasable import EMPTIED, NOTHING_PERSONAL, Emptied, Erasable, Page
 from memory import erasure
 from tests.contracts.queues import NOW_MS, Queues, accept, claim_one, fresh_id, message, reply
@@ -71,6 +71,17 @@ class EraseContract:
         assert "" == await queues.reply(first.id)
         assert [] == await queues.due(now_ms=NOW_MS, limit=9)
         assert await queues.release(claim)
+
+    async def test_whoever_answers_hears_of_it(self, queues: Whole) -> None:
+        """On whatever instance: the row has ended at once, so that nothing is stored for it, and the model is to be told."""
+        running, waiting = await said(queues), await said(queues)
+        claim = await claim_one(queues)
+        await queues.start([running.id], turn_id=running.id, lane=claim.lane, fence=claim.fence)
+
+        await erase(queues, running, waiting)
+
+        expected = [Halt(event_id=running.id, attempts=1, reason="withdrawn")]
+        assert expected == await queues.halts([running.id, waiting.id])
 
     async def test_a_reply_that_waits_is_given_up(self, queues: Whole) -> None:
         """What waits behind it goes out."""
