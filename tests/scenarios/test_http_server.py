@@ -175,7 +175,13 @@ async def test_health_readiness_metrics_and_the_api_document_are_served(client: 
         ]
 
         assert {"status": "ok"} == await health.json()
-        assert {"ready": True, "checks": {"store": "ok"}, "warnings": {}, "lag_s": None} == await ready.json()
+        assert {
+            "ready": True,
+            "checks": {"store": "ok"},
+            "warnings": {},
+            "lag_s": None,
+            "instances": None,
+        } == await ready.json()
         assert "clew_turns_total 1.0\n" == await metrics.text()
         assert metrics.headers["Content-Type"].startswith("text/plain; version=")
         assert "3.1" == (await openapi.json())["openapi"][:3]
