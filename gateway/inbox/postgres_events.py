@@ -28,12 +28,11 @@ from gateway.inbox.rows import (
     OLDEST_FINISHED,
     WAITING,
     event_of,
-    first_id,
     lighter,
     outcome_text,
     storable,
 )
-from memory.ids import made_ms
+from memory.ids import first_id, made_ms
 
 Connection: TypeAlias = AsyncConnection[tuple[Any, ...]]
 

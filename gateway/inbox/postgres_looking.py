@@ -18,13 +18,13 @@ from gateway.inbox.rows import (
     WAITING,
     chunk_of,
     event_of,
-    first_id,
     outcome_of,
     room_mark,
     rule_marks,
     storable,
     tallied,
 )
+from memory.ids import first_id
 
 LAST = 1 << 62
 """Greater than every id."""

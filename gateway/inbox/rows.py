@@ -12,7 +12,6 @@ import msgspec
 from gateway.inbox.base import Chunk, Event, HaltReason, NewEvent, Outcome
 from gateway.inbox.dead import Letter
 from gateway.inbox.looking import COUNTED, Tallies, Tally
-from memory.ids import EPOCH_MS
 
 # Spelled alike in queries and in the indexes' conditions: only then does a planner see that the index fits.
 WAITING = "state IN ('accepted', 'running')"
@@ -257,8 +256,3 @@ def dedupe_digests(channel: str, dedupe_ids: Sequence[str]) -> list[bytes]:
 def digest_of(channel: str, name: str) -> bytes:
     """Return 16 bytes for a name that counts within a channel."""
     return blake2b(f"{channel}\x00{name}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def first_id(ms: int) -> int:
-    """Return the smallest id that can have been made at `ms` (milliseconds since 1970): all smaller ones are older."""
-    return max(ms - EPOCH_MS, 0) << 22

@@ -16,7 +16,6 @@ from gateway.inbox.rows import (
     WAITING,
     event_of,
     event_row,
-    first_id,
     lighter,
     outcome_text,
     revivable,
@@ -24,7 +23,7 @@ from gateway.inbox.rows import (
     storable,
     stored_event,
 )
-from memory.ids import made_ms
+from memory.ids import first_id, made_ms
 
 _INSERT = (
     f"INSERT INTO inbox_events ({EVENT_COLUMNS}, seq, owner)"

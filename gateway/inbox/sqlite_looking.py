@@ -16,12 +16,12 @@ from gateway.inbox.rows import (
     WAITING,
     chunk_of,
     event_of,
-    first_id,
     outcome_of,
     room_mark,
     rule_marks,
     tallied,
 )
+from memory.ids import first_id
 
 T = TypeVar("T")
 

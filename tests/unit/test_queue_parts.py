@@ -13,8 +13,8 @@ from gateway.errors import StoreBusy
 from gateway.inbox.base import Outcome
 from gateway.inbox.batch import GroupCommit
 from gateway.inbox.changes import Changes
-from gateway.inbox.rows import dedupe_digests, event_of, event_row, first_id, outcome_text, storable, stored_event
-from memory.ids import Ids
+from gateway.inbox.rows import dedupe_digests, event_of, event_row, outcome_text, storable, stored_event
+from memory.ids import Ids, first_id
 from tests.contracts.queues import NOW_MS, message
 
 
