@@ -12,6 +12,7 @@ from __future__ import annotations
 from memory.base import Message
 from memory.coverage import MOST
 from memory.derived import READ_FOR_A_HIT
+from memory.postgres_fences import LOWEST
 from memory.stores.postgres_owner import OWNER
 from memory.stores.postgres_statement import statement
 
@@ -128,6 +129,8 @@ _CONTINUES = """(turn.session_id IS NOT NULL OR (s.session_id IS NOT NULL AND %(
 # How far the ids drawn by the caller are lifted, so that the scope's ids grow whatever the clock did.
 _LIFT = "greatest(0, s.last_id + 1 - %(first_id)s)"
 
+_IN_TIME = f"s.fence <= %(fence)s AND {LOWEST} <= %(fence)s"
+
 _ERASED = "SELECT p.id FROM persons p WHERE p.id = ANY(%(persons)s::bigint[]) AND p.erased_ms IS NOT NULL"
 
 _APPEND = f"""turn AS MATERIALIZED (
@@ -145,7 +148,7 @@ _APPEND = f"""turn AS MATERIALIZED (
     last_ms = greatest(s.last_ms, %(now_ms)s),
     title_id = CASE WHEN s.title = '' THEN %(title_id)s + {_LIFT} ELSE s.title_id END,
     title = CASE WHEN s.title = '' THEN %(title)s ELSE s.title END
-  FROM turn WHERE s.id = %(scope_id)s AND s.fence <= %(fence)s AND (s.alias_of IS NULL OR turn.session_id IS NOT NULL)
+  FROM turn WHERE s.id = %(scope_id)s AND {_IN_TIME} AND (s.alias_of IS NULL OR turn.session_id IS NOT NULL)
     AND NOT EXISTS ({_ERASED})
   RETURNING s.id AS scope_id, s.last_id, s.session_id AS active_id, s.session_no, s.session_first_id,
     coalesce(turn.session_id, s.session_id) AS session_id, s.last_id - %(last_id)s AS lift,
@@ -176,7 +179,7 @@ _LEDGER = """INSERT INTO ledgers (turn_id, scope_id, created_ms, due_ms, body)
 
 # The row is locked, not only read: a newer owner's append has either been seen, or waits.
 SAVE_LEDGER = statement(f"""WITH head AS (
-  SELECT FROM scopes s WHERE s.id = %(ledger_scope_id)s AND s.fence <= %(fence)s AND NOT EXISTS ({_ERASED})
+  SELECT FROM scopes s WHERE s.id = %(ledger_scope_id)s AND {_IN_TIME} AND NOT EXISTS ({_ERASED})
   FOR NO KEY UPDATE OF s
 ) {_LEDGER.format(source="head")} RETURNING turn_id""")
 
@@ -201,9 +204,9 @@ REPEATED = "messages_turn"
 """The unique index that refuses a message which an earlier try has stored."""
 
 REPEAT = statement(f"""WITH head AS (
-  UPDATE scopes s SET fence = %(fence)s WHERE s.id = %(scope_id)s AND s.fence <= %(fence)s)
+  UPDATE scopes s SET fence = %(fence)s WHERE s.id = %(scope_id)s AND {_IN_TIME})
 SELECT (SELECT json_agg(w.row) FROM (SELECT {MESSAGE} AS row FROM messages m
   WHERE m.scope_id = %(scope_id)s AND m.turn_id = %(turn_id)s ORDER BY m.id + 0 DESC) w)""")
 
 ERASED = statement(_ERASED)
-FENCE = statement("SELECT s.fence, s.alias_of FROM scopes s WHERE s.id = %(scope_id)s")
+FENCE = statement(f"SELECT greatest(s.fence, {LOWEST}), s.alias_of FROM scopes s WHERE s.id = %(scope_id)s")

@@ -13,9 +13,10 @@ import psycopg
 import pytest
 
 from memory.base import Load, Message, NewMessage
-from memory.errors import StoreUnavailable
+from memory.errors import Fenced, StoreUnavailable
 from memory.ids import Ids
 from memory.key import scope_of
+from memory.postgres_fences import RAISE
 from memory.stores import postgres_sql as sql
 from memory.stores import postgres_turn as turn_sql
 from memory.stores.postgres import PostgresStore
@@ -28,6 +29,7 @@ from tests.contracts.store import (
     fact,
     item,
     key,
+    ledger,
     opened,
     owner,
     put,
@@ -65,6 +67,37 @@ def own_server() -> Iterator[Postgres]:
         with psycopg.connect(server.url("postgres"), autocommit=True) as admin:
             admin.execute("ALTER ROLE clew SET synchronous_commit = on")
         yield server
+
+
+class TestFences:
+    """Who may write, also where the database has forgotten what it gave."""
+
+    @pytest.mark.parametrize("known", [True, False])
+    async def test_after_a_restore_no_turn_of_before_writes(
+        self, store: PostgresStore, postgres_url: str, known: bool
+    ) -> None:
+        """A process that outlived the restore has a fence that its scope has never seen, greater than all that it knows; nor
+        may it begin a scope. The next turn, under a fence of after, may write to both."""
+        scope = await opened(store)
+        if known:
+            await put(store, scope.id, said("before", 1), turn_id=1, fence=5)
+        with psycopg.connect(postgres_url, autocommit=True) as db:
+            db.execute(RAISE, (1000,))
+            db.execute(RAISE, (10,))  # never lowered
+        with pytest.raises(Fenced, match="fence 900 is older than 1000"):
+            await put(store, scope.id, said("late", 2), turn_id=2, fence=900)
+        with pytest.raises(Fenced):
+            await store.append_and_load(
+                scope.id, [said("late", 2)], wish(scope.id), turn_id=2, session=rule(), fence=900
+            )
+        with pytest.raises(Fenced):
+            await store.save_ledger(ledger(1, scope.id), fence=900)
+        if known:
+            with pytest.raises(Fenced):
+                await put(store, scope.id, said("before", 1), replied("late", 1), turn_id=1, fence=900)
+        await put(store, scope.id, said("after", 3), turn_id=3, fence=1001)
+
+        assert [*["before"] * known, "after"] == await window(store, scope.id)
 
 
 class TestFailure:
