@@ -46,8 +46,6 @@ def begun(source: Source, target: Target, *, known: Mapping[str, int], make: Cal
             raise CannotCopy(f"{told}: bring it up to date first, by `db migrate` with its settings")
     if source.key_version() != KEY_VERSION:
         raise CannotCopy(f"the file's keys have version {source.key_version()}, this release's is {KEY_VERSION}")
-    if target.gateways():
-        raise CannotCopy("a gateway runs on the database that is copied to; stop it, and give the copy one of its own")
     whose = target.source()
     if whose == source.name():
         return True

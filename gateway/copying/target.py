@@ -1,7 +1,7 @@
 """The PostgreSQL database that a file is copied to: its catalogue, batches written together with how far they go, its rows.
 
 `copy_progress` stands there from the first row until everything is compared: by it an interrupted copy goes on, and a gateway
-that is started meanwhile knows to refuse (`gateway/inbox/postgres_arriving.py`).
+that is started meanwhile knows to refuse (`gateway/inbox/postgres_joining.py`).
 """
 
 from __future__ import annotations
@@ -91,12 +91,6 @@ class Target:
                 and self._one(sql.SQL("SELECT EXISTS (SELECT FROM {})").format(sql.Identifier(name)))
             ]
 
-    def gateways(self) -> int:
-        """Return how many gateways run on the database."""
-        if not self._is_there("inbox_instances"):
-            return 0
-        return int(self._one(sql.SQL("SELECT count(*) FROM inbox_instances WHERE lease_until > clock_timestamp()")))
-
     def source(self) -> str | None:
         """Return the name of the file of which a copy was begun; None: none was."""
         if not self._is_there("copy_progress"):
@@ -105,8 +99,15 @@ class Target:
         return None if row is None else str(row[0])
 
     def begin(self, source: str, steps: Sequence[str]) -> dict[str, Reached]:
-        """Note that a copy of this file begins; return how far each step is."""
+        """Note that a copy of this file begins; return how far each step is. From here on no gateway joins. Raises `CannotCopy`
+        if one runs on the database."""
         with self._db.transaction(), self._db.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", (Lock.JOINING,))
+            if cursor.execute("SELECT 1 FROM inbox_instances WHERE lease_until > clock_timestamp()").fetchone():
+                raise CannotCopy(
+                    "a gateway runs on the database that is copied to; stop it, and give the copy one of its own"
+                )
+            cursor.execute("DELETE FROM inbox_instances")  # who froze joins anew when it wakes up, and is refused
             cursor.execute(_PROGRESS)
             cursor.executemany(
                 "INSERT INTO copy_progress (step, source, rows, done) VALUES (%s, %s, 0, false) ON CONFLICT DO NOTHING",

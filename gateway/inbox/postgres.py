@@ -39,7 +39,6 @@ from gateway.inbox.changes import Changes
 from gateway.inbox.erasable import Emptied, Mend, Page
 from gateway.inbox.patience import Patience
 from gateway.inbox.postgres_accept import Arrival, accept
-from gateway.inbox.postgres_arriving import arrive
 from gateway.inbox.postgres_dead import PostgresLetters
 from gateway.inbox.postgres_events import Connection, Finish, Release, Show, Start
 from gateway.inbox.postgres_joining import Entry
@@ -466,8 +465,6 @@ class PostgresInbox:
     async def _migrate(self) -> None:
         async with await AsyncConnection.connect(self._dsn, **how_to_connect(self._timeout_s)) as db:
             await bring_up_to_date(db, QUEUES, lock=Lock.QUEUE_SCHEMA, now_ms=now_ms())
-            async with within(self._timeout_s):
-                await arrive(db)
 
 
 def _waits(event: NewEvent) -> bool:

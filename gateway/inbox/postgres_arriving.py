@@ -1,7 +1,8 @@
-"""What an instance looks at before it joins the others: that the database is whole, and that it is the one it was.
+"""What an instance looks at whenever it connects to the others' database: is it the one that it was?
 
 A database that was restored, or copied by the server's own means, gives numbers a second time: an instance of before that still
-runs somewhere would find its own among them, and write. So whoever arrives first goes on far above all that may have been given.
+runs somewhere would find its own among them, and write. So whoever arrives first goes on above all that may have been given, on
+any branch of its history, and lets no turn write that has its fence from before.
 """
 
 from __future__ import annotations
@@ -10,17 +11,18 @@ import logging
 
 from psycopg import Error, OperationalError
 
-from gateway.errors import StoreBusy
 from gateway.inbox.postgres_events import Connection
+from memory.postgres_fences import RAISE
 from memory.postgres_locks import Lock
 
 logger = logging.getLogger(__name__)
 
-FENCES = 1 << 40
-INSTANCES = 1_000_000
-"""How much further fences and instances' numbers go on: more than were given since any backup that anybody restores."""
-
-_COPYING = "SELECT to_regclass('copy_progress') IS NOT NULL"
+SINCE_MS = 1_767_225_600_000  # 2026-01-01: numbers of instances have 31 bits
+FENCES_A_SECOND = 1 << 20
+LEAST_S = 86_400
+"""Numbers go on from where they would be if each second since `SINCE_MS` had taken so many fences and one instance: no database
+gives them faster for long, so what another branch of its history gave is below. Who is above that already goes on by as many as
+a day has, which a clock may be behind."""
 
 # The server's own name, the branch of its history (a restore begins one, a failover too), and the database's number, which it
 # has anew from a dump. The branch is that of what is being written: the control file tells it only after a checkpoint.
@@ -29,16 +31,13 @@ SELECT concat_ws('/', system_identifier, left(pg_walfile_name(pg_current_wal_lsn
   (SELECT oid FROM pg_database WHERE datname = current_database())) FROM pg_control_system()"""
 
 _MOVE_ON = """
-SELECT setval('inbox_fence', nextval('inbox_fence') + %s),
-  setval(pg_get_serial_sequence('inbox_instances', 'id'), nextval(pg_get_serial_sequence('inbox_instances', 'id')) + %s)"""
+SELECT setval('inbox_fence', greatest(nextval('inbox_fence'), %(seconds)s::bigint * %(fences)s) + %(least)s::bigint * %(fences)s),
+  setval(pg_get_serial_sequence('inbox_instances', 'id'),
+    greatest(nextval(pg_get_serial_sequence('inbox_instances', 'id')), %(seconds)s) + %(least)s)"""
 
 
-async def arrive(db: Connection) -> None:
-    """Look at the database. Raises `StoreBusy` for one that `db copy` has not finished."""
-    cursor = await db.execute(_COPYING)
-    if await cursor.fetchone() == (True,):
-        told = "a copy into this database was begun and has not come to its end"
-        raise StoreBusy(f"{told}; run `db copy` again until it says that both are the same", retry_after_s=60)
+async def arrive(db: Connection, *, now_ms: int) -> None:
+    """Look at the database, and let numbers go on where it is another one; `now_ms` is milliseconds since 1970."""
     origin = await _origin(db)
     if origin is None:
         return
@@ -49,7 +48,7 @@ async def arrive(db: Connection) -> None:
         if known == (origin,):
             return
         if known is not None:
-            await db.execute(_MOVE_ON, (FENCES, INSTANCES))
+            await _move_on(db, seconds=(now_ms - SINCE_MS) // 1000)
         await db.execute("DELETE FROM inbox_origin")
         await db.execute("INSERT INTO inbox_origin (origin) VALUES (%s)", (origin,))
     if known is not None:
@@ -57,6 +56,14 @@ async def arrive(db: Connection) -> None:
             "the database was restored, or another server has taken over: numbers go on above all given before",
             extra={"was": known[0], "is": origin},
         )
+
+
+async def _move_on(db: Connection, *, seconds: int) -> None:
+    cursor = await db.execute(_MOVE_ON, {"seconds": seconds, "fences": FENCES_A_SECOND, "least": LEAST_S})
+    ((fence, _),) = await cursor.fetchall()
+    cursor = await db.execute("SELECT to_regclass('meta') IS NOT NULL")
+    if await cursor.fetchone() == (True,):  # else there are no scopes either
+        await db.execute(RAISE, (fence,))
 
 
 async def _origin(db: Connection) -> str | None:

@@ -38,6 +38,8 @@ SELECT clock_timestamp() + make_interval(secs => %(lease_s)s), free.number, %(re
   ORDER BY u.left_at NULLS FIRST, g.number LIMIT 1) AS free
 RETURNING id, number"""
 
+_COPYING = "SELECT to_regclass('copy_progress') IS NOT NULL"
+
 _LEAVE = """
 WITH gone AS (DELETE FROM inbox_instances WHERE {which} RETURNING number)
 INSERT INTO inbox_numbers (number, left_at) SELECT number, clock_timestamp() FROM gone WHERE number IS NOT NULL
@@ -72,11 +74,15 @@ async def join(
     db: Connection, entry: Entry, *, lease_s: float, settings: str | None, buried: int | None
 ) -> tuple[int, int] | Holder:
     """Enter the list; return id and number, or who has the number that was asked for and may be alive. `buried` is one that was
-    silent for two looks. Raises `StoreBusy` where 1,024 run."""
+    silent for two looks. Raises `StoreBusy` where 1,024 run, and where `db copy` has not come to its end."""
     asked = {"number": entry.number, "lease_s": lease_s, "settings": settings}
     asked |= {"release": entry.about.release, "host": entry.about.where}
     async with db.transaction():
         await db.execute("SELECT pg_advisory_xact_lock(%s)", (Lock.JOINING,))
+        cursor = await db.execute(_COPYING)
+        if await cursor.fetchone() == (True,):
+            told = "a copy into this database was begun and has not come to its end"
+            raise StoreBusy(f"{told}; run `db copy` again until it says that both are the same", retry_after_s=60)
         if entry.number is not None and (holder := await _holder(db, entry.number)) is not None:
             if not holder.expired and holder.id != buried:
                 return holder

@@ -22,6 +22,7 @@ from psycopg_pool import AsyncConnectionPool
 
 from gateway.inbox import postgres_joining as joining
 from gateway.inbox.changes import Changes
+from gateway.inbox.postgres_arriving import arrive
 from gateway.inbox.postgres_events import Connection
 from gateway.inbox.postgres_joining import Entry
 from gateway.waits import boottime_s
@@ -169,6 +170,9 @@ class Member:
                 await db.execute(guards(self._timeout_s).encode())
                 await db.execute(f"LISTEN {BELL}")
                 await db.execute(f"LISTEN {LEASE_BELL}")
+                await arrive(
+                    db, now_ms=self._entry.clock_ms()
+                )  # at each connection: another server may have taken over
             except BaseException:
                 await db.close()
                 raise

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg import AsyncConnection
 
 from gateway.errors import StoreBusy
 from gateway.inbox.postgres import PostgresInbox
-from gateway.inbox.postgres_arriving import FENCES, INSTANCES
+from gateway.inbox.postgres_arriving import FENCES_A_SECOND, LEAST_S, SINCE_MS, arrive
+from memory.ids import now_ms
+from tests.contracts.queues import message
 from tests.services import Postgres, as_admin
 
 FENCE = "SELECT nextval('inbox_fence')"
@@ -62,8 +66,10 @@ async def test_another_origin_moves_the_numbers_on(
             pass
     moved, joined = value(postgres_url, FENCE), value(postgres_url, INSTANCE)
 
-    assert fence + FENCES < moved < fence + 2 * FENCES
-    assert instance + INSTANCES < joined < instance + 2 * INSTANCES
+    passed_s = (now_ms() - SINCE_MS) // 1000
+    assert fence < (passed_s - 60) * FENCES_A_SECOND < moved < (passed_s + 2 * LEAST_S) * FENCES_A_SECOND
+    assert instance < passed_s - 60 < joined < passed_s + 2 * LEAST_S
+    assert moved - 1 == value(postgres_url, "SELECT value FROM meta WHERE name = 'fence'")
     assert ["the database was restored, or another server has taken over: numbers go on above all given before"] == [
         record.message for record in caplog.records if record.name == "gateway.inbox.postgres_arriving"
     ]
@@ -88,7 +94,41 @@ async def test_a_database_copied_by_the_server_is_another(
         with psycopg.connect(postgres_server.url("postgres", admin=True), autocommit=True) as admin:
             admin.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
-    assert fence + FENCES < moved
+    assert fence + LEAST_S * FENCES_A_SECOND < moved
+
+
+async def test_restored_twice_no_number_is_given_again(postgres_url: str) -> None:
+    """From one backup: the second time, too, numbers go on above those of the branch that began with the first. Who is above
+    what the time accounts for goes on all the same."""
+    async with queues(postgres_url):
+        pass
+    given = []
+    for after_s, backup in ((300_000, 10), (300_001, 10), (300_002, 1 << 60)):
+        async with await AsyncConnection.connect(postgres_url, autocommit=True) as db:
+            await db.execute("SELECT setval('inbox_fence', %s)", (backup,))
+            await db.execute("UPDATE inbox_origin SET origin = 'another'")
+            await arrive(db, now_ms=SINCE_MS + after_s * 1000)
+        given.append(value(postgres_url, FENCE))
+
+    assert [FENCES_A_SECOND, (1 << 60) + LEAST_S * FENCES_A_SECOND + 2] == [given[1] - given[0], given[2]]
+
+
+async def test_who_runs_on_notices_another_server(postgres_url: str) -> None:
+    """After a failover nobody starts: who connects again looks, and the next lane has a fence above all of before."""
+    async with queues(postgres_url) as running:
+        fence, seen = value(postgres_url, FENCE), 0
+        with psycopg.connect(as_admin(postgres_url), autocommit=True) as db:
+            db.execute("UPDATE inbox_origin SET origin = 'another'")
+            db.execute("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2")
+        async with asyncio.timeout(30):
+            while value(postgres_url, FENCE) < fence + FENCES_A_SECOND:
+                seen = await running.changed(seen)
+        await running.accept(message(), lane="大厅", dedupe_ids=["m1"])
+        claims = await running.claim(1)
+
+    assert [True] == [
+        claim.fence > value(postgres_url, "SELECT value FROM meta WHERE name = 'fence'") for claim in claims
+    ]
 
 
 async def test_a_server_that_does_not_tell_is_worked_on(postgres_url: str, caplog: pytest.LogCaptureFixture) -> None:

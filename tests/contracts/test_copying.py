@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import sqlite3
@@ -20,6 +21,8 @@ from gateway.copying.plan import Step, plan
 from gateway.copying.refusals import CannotCopy, Differs
 from gateway.copying.source import Row, Source
 from gateway.copying.target import Target
+from gateway.errors import StoreBusy
+from gateway.inbox.postgres import PostgresInbox
 from tests.copies import ROWS, fill, make
 from tests.services import as_admin
 
@@ -239,6 +242,21 @@ def test_a_live_gateway_s_database_is_refused(filled: Path, postgres_url: str) -
         db.execute("INSERT INTO inbox_instances (lease_until) VALUES (clock_timestamp() + interval '1 minute')")
     with pytest.raises(CannotCopy, match="a gateway runs on the database"):
         copied(filled, postgres_url)
+
+    assert [(None,)] == rows(postgres_url, "SELECT to_regclass('copy_progress')")
+
+
+async def test_a_gateway_that_froze_does_not_go_on(filled: Path, postgres_url: str) -> None:
+    """Its lease is out, so a copy may begin; when it wakes up, it joins anew, and is refused."""
+    async with PostgresInbox(postgres_url, pool_size=2, timeout_s=10, lease_s=10, poll_s=0.1, accept_max=10) as frozen:
+        with psycopg.connect(as_admin(postgres_url), autocommit=True) as db:
+            db.execute("UPDATE inbox_instances SET lease_until = clock_timestamp() - interval '1 minute'")
+        stopped(filled, postgres_url)  # holds up the event loop meanwhile
+        seen = 0
+        with pytest.raises(StoreBusy, match="run `db copy` again"):  # noqa: PT012  # at one of its looks
+            async with asyncio.timeout(30):
+                while True:
+                    seen = await frozen.changed(seen)
 
 
 def test_two_copies_at_once_are_refused(filled: Path, postgres_url: str) -> None:

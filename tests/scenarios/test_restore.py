@@ -13,7 +13,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from gateway.inbox.postgres_arriving import FENCES
+from gateway.inbox.postgres_arriving import FENCES_A_SECOND, LEAST_S
 from tests.scenarios.conftest import HOOK
 from tests.scenarios.stage import echo, users
 from tests.scenarios.world import ROOT, Hook, command, gateway, in_folder, model_server, rows, write_config
@@ -96,7 +96,7 @@ channels: {HOOK}"""
     assert ["订单尾号 8821", "before", "and now?", "after"] == users(prompts[1])
     assert "re: after" == again["reply"]["text"]
     assert any("the database was restored" in line for line in log)
-    assert fence < FENCES < rows(url, "SELECT last_value FROM inbox_fence")[0][0]
+    assert fence < LEAST_S * FENCES_A_SECOND < rows(url, "SELECT last_value FROM inbox_fence")[0][0]
 
 
 async def test_a_file_goes_back_to_its_backup(tmp_path: Path, session: aiohttp.ClientSession) -> None:
