@@ -116,6 +116,11 @@ async def fork(module: str, *arguments: str, env: Mapping[str, str], limit: int 
     return made
 
 
+async def warm() -> None:
+    """Start what forks, if it does not run yet: of several forks at once each would start one of its own."""
+    await asyncio.to_thread(_forking)
+
+
 async def _reader(end: int, limit: int) -> asyncio.StreamReader:
     reader = asyncio.StreamReader(limit=limit)
     loop = asyncio.get_running_loop()

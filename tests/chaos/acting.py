@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -58,6 +59,7 @@ class Acting:
     def note(self, what: str) -> None:
         """Write something for people into the log."""
         self.log.append(f"# {self._now():6.1f} {what}")
+        print(self.log[-1], file=sys.stderr, flush=True)
 
     async def heal(self) -> None:
         """Bring back all that is away, whatever the plan has left so."""

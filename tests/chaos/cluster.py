@@ -15,6 +15,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 from tests.chaos.proxy import Proxy
+from tests.forks import warm
 from tests.scenarios.world import Gateway, environ
 
 AGAIN_S = 0.5
@@ -167,6 +168,7 @@ async def cluster(
         await stack.enter_async_context(made.front.running())
         running = [asyncio.create_task(one.run(), name=f"instance {one.number}") for one in instances]
         try:
+            await warm()
             made.whole()
             yield made
         finally:

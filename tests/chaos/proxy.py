@@ -109,6 +109,7 @@ class _Link:
             "client": deque(),
             "server": deque(),
         }  # by who said it; None: its end
+        self._ended: set[Side] = set()  # who says no more
         self._over = False
 
     def connected(self, side: Side, transport: asyncio.Transport) -> None:
@@ -153,11 +154,13 @@ class _Link:
         to = self._ends.get(_other(side))
         if to is None or to.is_closing():
             return
-        if data is None:
-            if to.can_write_eof():
-                to.write_eof()
-        else:
+        if data is not None:
             to.write(data)
+            return
+        to.write_eof()
+        self._ended.add(side)
+        if len(self._ended) == 2:
+            self._close()
 
     def full(self, side: Side, *, full: bool) -> None:
         (self._full.add if full else self._full.discard)(side)
@@ -166,6 +169,13 @@ class _Link:
     def lost(self, side: Side) -> None:
         """An end is gone. In a mode that holds it back nothing is read from it, so that this is noticed when the mode ends."""
         self.abort()
+
+    def _close(self) -> None:
+        """Both have ended: what is still on its way goes out."""
+        self._over = True
+        self._proxy._ended(self)
+        for transport in self._ends.values():
+            transport.close()
 
     def abort(self, *, flush: bool = False) -> None:
         """Reset both ends; `flush`: what was passed on to the server arrives first."""

@@ -32,7 +32,7 @@ class Server:
         finally:
             self.ended += 1
             self.more.set()
-            writer.transport.abort()
+            writer.close()
 
     async def until(self, heard: bytes) -> None:
         async with asyncio.timeout(10):
@@ -103,6 +103,19 @@ async def test_what_is_said_arrives_both_ways() -> None:
         assert text == await asyncio.wait_for(reader.read(-1), 30)
         assert text == there.heard
         writer.close()
+
+
+async def test_what_has_ended_both_ways_is_gone() -> None:
+    """Nothing of a connection is left once both have said that they say no more."""
+    async with between() as (there, proxy, connected):
+        for _ in range(20):
+            reader, writer = await connected()
+            assert b"one\n" == await asked((reader, writer), b"one\n")
+            writer.write_eof()
+            assert b"" == await asyncio.wait_for(reader.read(), 10)
+
+        assert 20 == there.ended
+        assert 0 == proxy.open
 
 
 async def test_refused_and_let_in_again() -> None:
