@@ -32,7 +32,7 @@ class ProbeSettings(Section):
     every_s: float | None = Field(
         None,
         ge=5,
-        description="Seconds between two messages that the gateway sends itself, to see that an answer goes out; unset: none.",
+        description="Seconds between two messages that each instance sends itself, to see that an answer goes out; unset: none.",
     )
     channel: Name | None = Field(None, description="The channel whose whole way they take, its agent included.")
     room: Text | None = Field(
