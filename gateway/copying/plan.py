@@ -6,6 +6,7 @@ with its reason; what is neither is a fault, so that nobody who adds a column ca
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -177,6 +178,18 @@ def _text(value: str | None) -> str | None:
     return value.replace("\0", "\ufffd") if value is not None and "\0" in value else value  # PostgreSQL refuses NUL
 
 
+# What stands behind a backslash in JSON: the first group is half a letter or none, which PostgreSQL takes in but not out again.
+_ESCAPE = re.compile(r"\\(u0000|u[dD][89a-fA-F]..)(?:(?<=u[dD][89abAB]..)(\\u[dD][c-fC-F]..))?|\\.", re.DOTALL)
+
+
+def _json(value: str | None) -> str | None:
+    return value if value is None or "\\u" not in value else _ESCAPE.sub(_escape, value)
+
+
+def _escape(found: re.Match[str]) -> str:
+    return "\\ufffd" if found[1] and not found[2] else found[0]
+
+
 def _truth(value: int | None) -> bool | None:
     return None if value is None else bool(value)
 
@@ -189,8 +202,8 @@ def _listed_bytes(value: bytes) -> list[int]:
     return list(struct.unpack(f"<{len(value) // 8}q", value))
 
 
-def _listed_json(value: str | None) -> str:
-    return "[]" if value is None else value
+def _listed_json(value: str | None) -> str | None:
+    return "[]" if value is None else _json(value)
 
 
 _CONVERSIONS: Mapping[tuple[str, str], Conversion | None] = {
@@ -201,7 +214,7 @@ _CONVERSIONS: Mapping[tuple[str, str], Conversion | None] = {
     ("INTEGER", "boolean"): _truth,
     ("REAL", "double precision"): None,
     ("TEXT", "text"): _text,
-    ("TEXT", "json"): None,
+    ("TEXT", "json"): _json,
     ("TEXT", "json not null"): _listed_json,
     ("TEXT", "bigint[] not null"): _listed_text,
     ("BLOB", "bigint[]"): _listed_bytes,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+import struct
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from gateway.copying.plan import Column, Step, Table
 from gateway.copying.refusals import CannotCopy
@@ -76,8 +79,23 @@ class Source:
             where.append(f"({' OR '.join(f'{_quoted(name)} IS NOT NULL' for name in step.later)})")
         query = f"SELECT {key}, {columns} FROM {_quoted(step.table)}"
         query += f" WHERE {' AND '.join(where)}" if where else ""
-        for row in self._db.execute(f"{query} ORDER BY {key} LIMIT {limit}", tuple(after or ())):
-            yield row[:place], step.convert(row[place:])
+        try:
+            for row in self._db.execute(f"{query} ORDER BY {key} LIMIT {limit}", tuple(after or ())):
+                yield row[:place], _converted(step, row[:place], row[place:])
+        except sqlite3.OperationalError as exc:
+            if "UTF-8" not in str(exc):
+                raise
+            raise CannotCopy(f"{step.table} has a text that is not UTF-8") from None  # the driver quotes it
+
+
+def _converted(step: Step, key: Row, row: Row) -> list[Any]:
+    try:
+        return step.convert(row)
+    except (ValueError, TypeError, struct.error, msgspec.MsgspecError) as exc:
+        where = ", ".join(f"{name} = {value}" for name, value in zip(step.key, key, strict=True) if type(value) is int)
+        raise CannotCopy(
+            f"{step.table} has a damaged row, where {where or 'no number tells'}: {type(exc).__name__}"
+        ) from None
 
 
 @contextmanager

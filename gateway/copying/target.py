@@ -21,7 +21,8 @@ from gateway.copying.plan import LEFT_OUT, SEEDED, Column, Step, Table
 from gateway.copying.refusals import CannotCopy
 from memory.postgres_locks import Lock
 
-PAGE = 5000
+PAGE = 500
+"""Rows fetched at once: a ledger may be large."""
 
 _COLUMNS = """
 SELECT c.oid, c.relname, a.attname, format_type(a.atttypid, NULL), a.attnotnull, a.attgenerated <> '', a.attidentity <> '',
@@ -121,8 +122,9 @@ class Target:
 
     @contextmanager
     def batch(self, name: str) -> Iterator[Batch]:
-        """Write rows together with how far they go, or nothing at all."""
-        with self._db.transaction():
+        """Write rows together with how far they go, or nothing at all. Takes what it takes."""
+        with _translated(f" rows of {name}"), self._db.transaction():
+            self._db.execute("SET LOCAL statement_timeout = 0")
             self._name_everybody()
             batch = Batch(self._db)
             yield batch
@@ -163,12 +165,13 @@ class Target:
 
     @contextmanager
     def rows(self, step: Step) -> Iterator[Iterator[Row]]:
-        """Give the rows of a table, in no order."""
+        """Give the rows of a table, in no order. Takes what it takes."""
         columns = sql.SQL(", ").join(
             sql.SQL("{}::text" if type_ == "json" else "{}").format(sql.Identifier(name))
             for name, type_ in zip(step.columns, step.types, strict=True)
         )
         with self._db.transaction():
+            self._db.execute("SET LOCAL statement_timeout = 0")
             self._name_everybody()
             with self._db.cursor(name="rows", binary=True) as cursor:
                 cursor.itersize = PAGE
@@ -209,7 +212,7 @@ def connected(dsn: str, *, timeout_s: float) -> Iterator[Target]:
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def _translated(what: str = "") -> Iterator[None]:
     try:
         yield
     except psycopg.Error as exc:
@@ -217,4 +220,4 @@ def _translated() -> Iterator[None]:
             raise CannotCopy(f"PostgreSQL: {exc}") from exc
         # Not the driver's own words, and no cause either: they quote the row, and rows are what people said.
         place = exc.diag.constraint_name or exc.diag.table_name or "no object named"
-        raise CannotCopy(f"PostgreSQL refuses: {type(exc).__name__} ({exc.sqlstate}, {place})") from None
+        raise CannotCopy(f"PostgreSQL refuses{what}: {type(exc).__name__} ({exc.sqlstate}, {place})") from None

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sqlite3
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -315,6 +316,91 @@ def test_a_nul_becomes_what_postgres_can_hold(filled: Path, postgres_url: str, t
     copied(path, postgres_url)
 
     assert [("a\ufffd好",)] == rows(postgres_url, "SELECT text FROM messages WHERE id = 1")
+
+
+def changed(filled: Path, path: Path, *changes: str) -> Path:
+    """Return a copy of the file, changed by these statements."""
+    with closing(sqlite3.connect(filled)) as db, closing(sqlite3.connect(path)) as other:
+        db.backup(other)
+        for change in changes:
+            other.execute(change)
+        other.commit()
+    return path
+
+
+def test_an_escaped_nul_becomes_what_postgres_can_read(filled: Path, postgres_url: str, tmp_path: Path) -> None:
+    """JSON takes such escapes in, and refuses whoever looks into it then: an edit of the quoted message, for good."""
+    name, text = r"\\u0000 \ud83d\ude00 \u00e9", r"a\u0000好\uDC00b\ud83d"
+    quote = f'{{"name": "{name}", "text": "{text}", "by_bot": false}}'
+    path = changed(filled, tmp_path / "clew.db", f"UPDATE messages SET quote = '{quote}' WHERE id = 1")
+    copied(path, postgres_url)
+
+    assert [(r"\u0000 😀 é", "a\ufffd好\ufffdb\ufffd")] == rows(
+        postgres_url, "SELECT quote::jsonb ->> 'name', quote::jsonb ->> 'text' FROM messages WHERE id = 1"
+    )
+
+
+EXTREMES = (
+    "UPDATE messages SET thinking_s = 5e-324 WHERE id = 1",
+    "UPDATE messages SET thinking_s = -1.7976931348623157e308 WHERE id = 2",
+    "UPDATE messages SET thinking_s = 0.1 + 0.2 WHERE id = 3",
+    "UPDATE messages SET thinking_s = 9e999, created_ms = 9223372036854775807, tokens = 2147483647 WHERE id = 4",
+    "UPDATE facts SET source_ids = '[-9223372036854775808, 9223372036854775807]' WHERE id = 1",
+    "UPDATE facts SET source_ids = '[]' WHERE id = 2",
+    "UPDATE fragments SET terms = x'' WHERE id = 1",
+    "UPDATE vectors SET vector = x'' WHERE id = 1",
+)
+
+
+def test_extremes_arrive_as_they_are(filled: Path, postgres_url: str, tmp_path: Path) -> None:
+    """The least and the greatest numbers, fractions to the last bit, and what is empty and not NULL."""
+    copied(changed(filled, tmp_path / "clew.db", *EXTREMES), postgres_url)
+
+    assert [(5e-324,), (-1.7976931348623157e308,), (0.1 + 0.2,), (float("inf"),)] == rows(
+        postgres_url, "SELECT thinking_s FROM messages ORDER BY id LIMIT 4"
+    )
+    assert [(2**63 - 1, 2**31 - 1)] == rows(postgres_url, "SELECT created_ms, tokens FROM messages WHERE id = 4")
+    assert [([-(2**63), 2**63 - 1],), ([],)] == rows(postgres_url, "SELECT source_ids FROM facts ORDER BY id LIMIT 2")
+    assert [([],)] == rows(postgres_url, "SELECT terms FROM fragments WHERE id = 1")
+    assert [(b"",)] == rows(postgres_url, "SELECT vector FROM vectors WHERE id = 1")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (
+            "UPDATE fragments SET terms = x'67656865696d' WHERE id = 1",
+            "fragments has a damaged row, where scope_id = 1, id = 1",
+        ),
+        (
+            "UPDATE messages SET text = CAST(x'ff67656865696d' AS TEXT) WHERE id = 1",
+            "messages has a text that is not UTF-8",
+        ),
+        ("UPDATE messages SET tokens = 5000000000 WHERE id = 1", "PostgreSQL refuses rows of messages"),
+    ],
+)
+def test_which_table_is_damaged_is_told(
+    change: str, told: str, filled: Path, postgres_url: str, tmp_path: Path
+) -> None:
+    """And where, if that is a number; not what stands there."""
+    with pytest.raises(CannotCopy) as refused:
+        copied(changed(filled, tmp_path / "clew.db", change), postgres_url)
+
+    assert told in str(refused.value)
+    assert "geheim" not in "".join(traceback.format_exception(refused.value))
+
+
+def test_a_batch_takes_its_time(filled: Path, postgres_url: str) -> None:
+    """A server that is slow with many rows is not too slow: else each try would end at the same one."""
+    with psycopg.connect(as_admin(postgres_url), autocommit=True) as db:
+        db.execute("""CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$
+          BEGIN PERFORM pg_sleep(2.5); RETURN NULL; END $$""")
+        db.execute("CREATE TRIGGER slow BEFORE INSERT ON heartbeat FOR EACH STATEMENT EXECUTE FUNCTION slow()")
+    with source.opened(filled, timeout_s=10) as here, target.connected(postgres_url, timeout_s=2) as there:
+        resumed = begun(here, there, known=schemas(), make=lambda: None)
+        made = copy(here, there, resumed=resumed, tell=silent)
+
+    assert 1 == made.rows["heartbeat"]
 
 
 def test_what_the_server_refuses_is_told(filled: Path, postgres_url: str) -> None:
