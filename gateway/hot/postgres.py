@@ -20,6 +20,7 @@ from gateway.inbox.batch import RETRY_AFTER_S, GroupCommit
 from gateway.inbox.postgres_events import Connection
 from gateway.inbox.postgres_member import how_to_connect
 from memory.lending import lent, within
+from memory.postgres_sessions import guards
 
 POOL = 3
 """Connections at most; one is kept open."""
@@ -52,9 +53,9 @@ ON CONFLICT (key) DO UPDATE SET value = EXCLUDED.value, until = EXCLUDED.until""
 
 _SESSION = """
 SET statement_timeout = {ms};
-SET idle_in_transaction_session_timeout = {ms};
 SET jit = off;
-SET synchronous_commit = off"""
+SET synchronous_commit = off;
+{guards}"""
 
 
 class HotPool:
@@ -99,7 +100,8 @@ class HotPool:
 
     async def _configure(self, db: Connection) -> None:
         async with within(self._timeout_s):
-            await db.execute(_SESSION.format(ms=round(self._timeout_s * 1000)))
+            session = _SESSION.format(ms=round(self._timeout_s * 1000), guards=guards(self._timeout_s))
+            await db.execute(session.encode())
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from gateway.inbox.postgres_events import Connection
 from gateway.inbox.postgres_member import how_to_connect
 from gateway.waits import happens
 from memory.lending import within
+from memory.postgres_sessions import guards
 
 logger = logging.getLogger(__name__)
 
@@ -137,6 +138,7 @@ class PostgresBus:
     async def _hear(self, db: Connection) -> None:
         joining = Joining()
         async with within(self._timeout_s):
+            await db.execute(guards(self._timeout_s).encode())
             await db.execute(f"LISTEN {CHANNEL}")
         self._listening.set()
         while True:
