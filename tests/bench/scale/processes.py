@@ -7,6 +7,7 @@ turns, and all processes of a row are started anew for it.
 
 from __future__ import annotations
 
+import asyncio
 import statistics
 import time
 from collections.abc import AsyncIterator
@@ -22,6 +23,7 @@ COUNTS = (1, 2, 4)
 IN_FLIGHT = 50
 TURNS, ROUNDS, WARM = 2_000, 3, 200
 CONVERSATIONS = 400
+IDLE_S = 3
 FULL = 0.9
 """Of a core, or of the machine: what is used so much is what bound the rate."""
 
@@ -37,6 +39,7 @@ class Round:
     waited: float  # of all turns, those that took as long as a look at the queue
     lost: int
     learned_s: float  # how long after the last answer all was learned from
+    idle_ms: float  # CPU a second, an instance
     bound_by: str
     connections: float  # an instance
     rss_mb: float  # an instance
@@ -60,7 +63,7 @@ async def measure(quick: bool) -> AsyncIterator[Table]:
                 count, _median(each, "per_s"), _median(each, "p50_ms"), _median(each, "p99_ms"), ours, theirs,
                 (ours + theirs) / one, _median(each, "around_ms"), f"{_median(each, 'waited'):.1%}",
                 sum(one.lost for one in each), _median(each, "connections"), _median(each, "rss_mb"),
-                _median(each, "learned_s"),
+                _median(each, "learned_s"), _median(each, "idle_ms"),
                 max((one.bound_by for one in each), key=[one.bound_by for one in each].count),
             ]
         )  # fmt: skip
@@ -69,11 +72,11 @@ async def measure(quick: bool) -> AsyncIterator[Table]:
         columns=(
             "processes", "turns/s", "p50 ms", "p99 ms", "gateways' CPU ms a turn", "PostgreSQL's", "x of one process",
             "driver's and model's", "waited for a look", "lost", "connections an instance", "RSS MB an instance",
-            "learning done, s later", "bound by",
+            "learning done, s later", "idle: CPU ms a second, an instance", "bound by",
         ),
         rows=rows,
         notes=(
-            "CPU a turn holds what is learned from it behind its answer.",
+            "CPU a turn holds what is learned from it behind its answer, and what an idle gateway uses.",
             f"{CORES} cores for everything, the driver and the model too. PostgreSQL as in tests: it syncs nothing to disk.",
             f"*Waited for a look*: {WAITED_MS} ms or more, as when the instance that took the message in is not the one that "
             "answers.",
@@ -92,6 +95,9 @@ async def _round(server: Postgres, count: int, url: str, model_pid: int, driver:
             pids = [gateway.pid for gateway in running]
             await driver.drive(_load(urls, WARM, f"warm{time.monotonic_ns()}"))
             await learned(storage)
+            idle = cpu_s(*pids)
+            await asyncio.sleep(IDLE_S)
+            idle = (cpu_s(*pids) - idle) * 1000 / IDLE_S / count
             before, theirs, around = [cpu_s(pid) for pid in pids], server_cpu_s(server), cpu_s(model_pid)
             machine = machine_busy_s()
             went = await driver.drive(_load(urls, turns, f"load{time.monotonic_ns()}"))
@@ -118,6 +124,7 @@ async def _round(server: Postgres, count: int, url: str, model_pid: int, driver:
                 waited=sum(one >= WAITED_MS for one in went.times_ms) / turns,
                 lost=went.lost,
                 learned_s=time.monotonic() - ended,
+                idle_ms=idle,
                 bound_by=bound_by(shares, machine / went.seconds, ours=ours),
                 connections=connections(server, storage) / count,
                 rss_mb=statistics.mean(anonymous_mb(pid) for pid in pids),

@@ -24,7 +24,11 @@ def serve(port: int, one_way_s: float) -> None:
     threading.Thread(target=_told, daemon=True).start()
     while True:
         client, _ = listening.accept()
-        server = socket.create_connection(("127.0.0.1", port))
+        try:
+            server = socket.create_connection(("127.0.0.1", port))
+        except OSError:  # there is no server at the moment
+            client.close()
+            continue
         for end in (client, server):
             end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         spoke = [server]  # who spoke last
