@@ -33,6 +33,8 @@ A_SCOPE = 200
 """Messages of a conversation."""
 A_MESSAGE = 8
 """Terms of a message that recall finds."""
+PIECE = 500
+"""Rows that are handed to a bare COPY at once."""
 TEXT = "Order {} left the warehouse on Tuesday; 承运人预计星期五送到，如果没有收到请再问一次。"
 BIG = ("messages", "fragments", "terms")
 COLUMNS = [
@@ -114,8 +116,8 @@ def _bare_s(url: str) -> float:
             db.execute(f"CREATE TABLE bare_{table} (LIKE {table} INCLUDING ALL)".encode())
             began = time.monotonic()
             with db.cursor() as cursor, cursor.copy(f"COPY bare_{table} FROM STDIN") as into:  # type: ignore[arg-type]
-                for some in rows:
-                    into.write(some)
+                for first in range(0, len(rows), PIECE):  # not row by row: that would measure the driver
+                    into.write(b"".join(rows[first : first + PIECE]))
             took += time.monotonic() - began
     return took
 
