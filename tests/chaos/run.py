@@ -20,13 +20,15 @@ import psycopg
 
 from memory.ids import now_ms
 from tests.chaos.acting import Acting
+from tests.chaos.by_webhook import HookWay
 from tests.chaos.checker import Violation, allowed, check
 from tests.chaos.cluster import Cluster, cluster
 from tests.chaos.evidence import Call, canaries, tokens
 from tests.chaos.gathering import evidence, still_open
-from tests.chaos.people import PUBLIC, HookWay, Way, ways_of
+from tests.chaos.people import PUBLIC, Way
 from tests.chaos.plan import LINKS, Act
 from tests.chaos.talk import answer, lines, places
+from tests.chaos.ways import ways_of
 from tests.emulators.slack.server import slack
 from tests.emulators.telegram.emulator import telegram
 from tests.scenarios.world import Hook, Prompt, model_server, write_config
