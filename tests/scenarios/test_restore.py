@@ -9,6 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from subprocess import CalledProcessError
 
 import aiohttp
 import pytest
@@ -51,15 +52,15 @@ def shell(server: Postgres, start: str, **more: str) -> str:
     lines = block(start)
     for name in ("/backup", "/restored"):
         lines = lines.replace(name, f"{server.folder}{name}")
-    return server.shell(lines, DATABASE=server.url("postgres", admin=True), **more)
+    return server.shell(lines, SUPERUSER=server.url("postgres", admin=True), **more)
 
 
 async def test_postgres_goes_back_to_a_moment(
     archiving: Postgres, redis_url: str, tmp_path: Path, session: aiohttp.ClientSession
 ) -> None:
     """Somebody is erased by mistake; the database goes back to before that: they are there, with all that was said until then
-    and nothing of what was said later, though Redis has it. Who starts first lets fences go on far above; the same message,
-    repeated, is answered again."""
+    and nothing of what was said later, though Redis has it. A moment that the log does not reach is told. Who starts
+    first lets fences go on far above; the same message, repeated, is answered again."""
     async with model_server(echo) as model:
         body = f"""
 agents: {{default: {{kind: openai, base_url: "{model.url}", model: stub}}}}
@@ -70,7 +71,7 @@ channels: {HOOK}"""
         async with gateway(config) as first:
             hook = Hook(session, first)
             await hook.say("订单尾号 8821", sender="alice")
-            shell(archiving, "pg_basebackup")
+            shell(archiving, "BASE=")
             await hook.say("before", sender="alice")
             moment = str(rows(url, "SELECT clock_timestamp()::text")[0][0])
             await hook.say("after", sender="alice", message_id="m-after")
@@ -80,7 +81,12 @@ channels: {HOOK}"""
             assert 0 == await first.stop()
         shell(archiving, "psql -d")
         archiving.shell(f"pg_ctl -D {archiving.folder}/data -m fast -s stop")
-        shell(archiving, "cp -a", T=moment)
+        base = str(next((archiving.folder / "backup").glob("base.*")))
+        with pytest.raises(CalledProcessError):
+            shell(archiving, "cp -a", BASE=base, T="2100-01-01 00:00:00+00")
+        reason = (archiving.folder / "restored" / "log").read_text("utf-8")
+        shutil.rmtree(archiving.folder / "restored")
+        shell(archiving, "cp -a", BASE=base, T=moment)
         async with gateway(config) as second:
             hook = Hook(session, second)
             log = list(second.log)
@@ -89,6 +95,7 @@ channels: {HOOK}"""
             again = await hook.say("after", sender="alice", message_id="m-after")
             prompts = model.prompts[-2:]
 
+    assert "recovery ended before configured recovery target was reached" in reason
     assert ["webhook:hook:alice"] == [
         ":".join(identity.values()) for person in people for identity in person["identities"]
     ]
