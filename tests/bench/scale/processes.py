@@ -78,7 +78,7 @@ async def measure(quick: bool) -> AsyncIterator[Table]:
         notes=(
             "CPU a turn holds what is learned from it behind its answer, and what an idle gateway uses.",
             f"{CORES} cores for everything, the driver and the model too. PostgreSQL as in tests: it syncs nothing to disk.",
-            f"*Waited for a look*: {WAITED_MS} ms or more, as when nothing wakes who waits. A full machine makes all turns so slow.",
+            f"*Waited for a look*: {WAITED_MS} ms or more, as when nothing wakes who waits; on a full machine all are.",
         ),
     )  # fmt: skip
 
