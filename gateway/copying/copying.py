@@ -47,22 +47,25 @@ def begun(source: Source, target: Target, *, known: Mapping[str, int], make: Cal
     if source.key_version() != KEY_VERSION:
         raise CannotCopy(f"the file's keys have version {source.key_version()}, this release's is {KEY_VERSION}")
     whose = target.source()
-    if whose == source.name():
-        return True
-    if whose is not None:
+    if whose is None:
+        _require_empty(source, target)
+        make()
+    elif whose != source.name():
         other = "another file, or of this one before a gateway was started on it once more"
         raise CannotCopy(f"a copy of {other} was begun in this database: {AGAIN}")
+    for table, version in known.items():
+        if target.version(table) != version:
+            told = f"the database's {table} has version {target.version(table)}, this release's is {version}"
+            raise CannotCopy(f"{told}: {AGAIN}")
+    return whose is not None
+
+
+def _require_empty(source: Source, target: Target) -> None:
     if filled := target.filled([table.name for table in source.tables()]):
         more = f" and {len(filled) - 3} more tables" if len(filled) > 3 else ""
         raise CannotCopy(
             f"the database is not empty: there are rows in {', '.join(filled[:3])}{more}; copy into a new one"
         )
-    make()
-    for table, version in known.items():
-        if target.version(table) != version:
-            told = f"the database's {table} has version {target.version(table)}, this release's is {version}"
-            raise CannotCopy(f"{told}: {AGAIN}")
-    return False
 
 
 def copy(

@@ -216,6 +216,9 @@ def _translated(what: str = "") -> Iterator[None]:
     try:
         yield
     except psycopg.Error as exc:
+        if exc.sqlstate is None and isinstance(exc, psycopg.ProgrammingError):  # it quotes the password
+            how = "write postgresql://USER:PASSWORD@HOST/DATABASE, what is special in the password as %XX"
+            raise CannotCopy(f"the address of --to can't be read: {how}") from None
         if exc.sqlstate is None:
             raise CannotCopy(f"PostgreSQL: {exc}") from exc
         # Not the driver's own words, and no cause either: they quote the row, and rows are what people said.

@@ -287,6 +287,24 @@ def test_a_server_that_is_away_is_told(filled: Path) -> None:
     assert "geheim" not in str(refused.value)
 
 
+@pytest.mark.parametrize("address", ["clew:geheim@[::1/none", "clew:%geheim@127.0.0.1/none"])
+def test_an_address_that_can_t_be_read_is_not_repeated(filled: Path, address: str) -> None:
+    """The driver quotes it, and the password with it."""
+    with pytest.raises(CannotCopy, match="--to can't be read: write postgresql://") as refused:
+        copied(filled, f"postgresql://{address}")
+
+    assert "geheim" not in "".join(traceback.format_exception(refused.value))
+
+
+def test_a_copy_that_another_release_began_is_refused(filled: Path, postgres_url: str) -> None:
+    """What it has made so far is that release's."""
+    stopped(filled, postgres_url)
+    with psycopg.connect(as_admin(postgres_url), autocommit=True) as db:
+        db.execute("DELETE FROM queue_schema WHERE version > 1")
+    with pytest.raises(CannotCopy, match="the database's queue_schema has version 1, this release's is"):
+        copied(filled, postgres_url)
+
+
 def test_a_file_that_is_none_is_refused(tmp_path: Path, postgres_url: str) -> None:
     """It says which, and what SQLite says of it."""
     path = tmp_path / "clew.db"
