@@ -17,7 +17,7 @@ from gateway.copying import source, target
 from gateway.copying.copying import Tell, begun, copy
 from gateway.copying.progress import Progress
 from gateway.copying.refusals import CannotCopy, Differs
-from gateway.errors import StoreBusy
+from gateway.errors import GatewayFault
 from memory.errors import MemoryFault
 from memory.ids import Ids
 
@@ -44,7 +44,7 @@ def db_copy(configuration: Configuration, args: argparse.Namespace) -> int:
         ):
             resumed = begun(here, there, known=schemas(), make=lambda: asyncio.run(_make(settings, to)))
             copied = copy(here, there, resumed=resumed, tell=_telling)
-    except (CannotCopy, Differs, MemoryFault, StoreBusy) as fault:
+    except (CannotCopy, Differs, MemoryFault, GatewayFault) as fault:
         return _say(f"db copy: {fault}", FAILED)
     except KeyboardInterrupt:
         return _say("\ndb copy: broken off; call it again, and it goes on from here", FAILED)

@@ -14,7 +14,14 @@ from subprocess import CalledProcessError
 import aiohttp
 import pytest
 
+from gateway.errors import LeaseLost
+from gateway.inbox.postgres import PostgresInbox
 from gateway.inbox.postgres_arriving import FENCES_A_SECOND, LEAST_S
+from memory.errors import Fenced
+from memory.ids import Ids
+from memory.stores.postgres import PostgresStore
+from tests.contracts.queues import accept, claim_one
+from tests.contracts.store import opened, put, said, window
 from tests.scenarios.conftest import HOOK
 from tests.scenarios.stage import echo, users
 from tests.scenarios.world import ROOT, Hook, command, gateway, in_folder, model_server, rows, write_config
@@ -104,6 +111,34 @@ channels: {HOOK}"""
     assert "re: after" == again["reply"]["text"]
     assert any("the database was restored" in line for line in log)
     assert fence < LEAST_S * FENCES_A_SECOND < rows(url, "SELECT last_value FROM inbox_fence")[0][0]
+
+
+async def test_who_outlived_a_restore_writes_nothing(archiving: Postgres) -> None:
+    """A process that was overlooked holds a lane from after the moment, under a fence that the restored database has not given
+    yet. It connects by itself, and may look; its turn goes no further, in the queue or in the memory."""
+    url = archiving.url("postgres")
+    async with (
+        PostgresStore(url, ids=Ids(1), pool_size=2, timeout_s=10) as store,
+        PostgresInbox(url, pool_size=2, timeout_s=10, lease_s=60, poll_s=0.1, accept_max=9) as overlooked,
+    ):
+        scope = await opened(store)
+        event = await accept(overlooked, "大厅")
+        await put(store, scope.id, said("before", 1), turn_id=1, fence=(await claim_one(overlooked)).fence)
+        shell(archiving, "BASE=")
+        moment = str(rows(url, "SELECT clock_timestamp()::text")[0][0])
+        late = await accept(overlooked, "later")
+        claim = await claim_one(overlooked)
+        shell(archiving, "psql -d")
+        archiving.shell(f"pg_ctl -D {archiving.folder}/data -m fast -s stop")
+        shell(archiving, "cp -a", BASE=str(next((archiving.folder / "backup").glob("base.*"))), T=moment)
+        async with PostgresInbox(url, pool_size=2, timeout_s=10, lease_s=60, poll_s=0.1, accept_max=9):
+            with pytest.raises(LeaseLost):
+                await overlooked.start([late.id], turn_id=2, lane="later", fence=claim.fence)
+            with pytest.raises(Fenced):
+                await put(store, scope.id, said("late", 2), turn_id=2, fence=claim.fence)
+
+        assert ["before"] == await window(store, scope.id)
+        assert [event.id] == [waiting.id for waiting in await overlooked.waiting("大厅")]
 
 
 async def test_a_file_goes_back_to_its_backup(tmp_path: Path, session: aiohttp.ClientSession) -> None:
