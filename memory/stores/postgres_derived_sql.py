@@ -186,7 +186,7 @@ FRAGMENTS = statement(f"""WITH {OWNER} SELECT (SELECT json_agg(w.row ORDER BY w.
   FROM stretch, LATERAL (SELECT f.scope_id, f.id FROM fragments f
     WHERE f.scope_id = stretch.scope_id AND f.session_id = stretch.session_id
       AND f."position" BETWEEN stretch.first AND stretch.last
-      AND f.person_id = %(person_id)s AND f.namespace = %(namespace)s OFFSET 0) near,
+      AND f.person_id + 0 = %(person_id)s AND f.namespace = %(namespace)s OFFSET 0) near, -- + 0: not all of the person's
   LATERAL (SELECT * FROM messages WHERE scope_id = near.scope_id AND id = near.id AND deleted_ms IS NULL
     AND (scope_id = %(scope_id)s OR agent = %(agent)s) OFFSET 0) m) w)
 FROM me""")
