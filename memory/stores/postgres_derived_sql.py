@@ -180,7 +180,7 @@ FRAGMENTS = statement(f"""WITH {OWNER} SELECT (SELECT json_agg(w.row ORDER BY w.
     SELECT f.scope_id, f.session_id, f."position" - 2 AS first, f."position" + 2 AS last
     FROM unnest(%(scope_ids)s::bigint[], %(ids)s::bigint[]) AS asked (scope_id, id)
     JOIN fragments f ON f.scope_id = asked.scope_id AND f.id = asked.id
-    WHERE f.person_id = %(person_id)s AND f.namespace = %(namespace)s
+    WHERE f.person_id + 0 = %(person_id)s AND f.namespace = %(namespace)s
       AND (f.scope_id = %(scope_id)s OR %(private)s) AND (f.chat_type = 'group' OR %(private_too)s))
   SELECT DISTINCT ON (m.scope_id, m.id) {MESSAGE} AS row, m.created_ms, m.id
   FROM stretch, LATERAL (SELECT f.scope_id, f.id FROM fragments f
