@@ -198,6 +198,7 @@ def _fork_for_all(listening: socket.socket) -> Any:
                         os.dup2(stream, number)
                     signal.set_wakeup_fd(-1)
                     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored below a shell's background job
                     for mine in (*children.values(), caller):
                         mine.close()
                     for end in (*streams, woken, wake):
