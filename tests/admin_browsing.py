@@ -64,6 +64,8 @@ class Window:
         self.loaded.clear()
         response = await self.page.goto(self.url + path)
         assert response is not None
+        # What the page before had asked for may still have come, and can't be read any more.
+        del self.loaded[: self.loaded.index(response)]
         return response
 
     async def violations(self) -> list[str]:
