@@ -6,16 +6,46 @@ import asyncio
 import math
 import secrets
 import struct
-from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import msgspec
 
-from adapters.base import TERMINAL, InboundEvent, MessageEvent, StreamEvent, TurnView
+from adapters.base import (
+    TERMINAL,
+    Address,
+    Capabilities,
+    InboundEvent,
+    Intake,
+    MessageEvent,
+    Receipt,
+    StreamEvent,
+    TurnView,
+)
 from adapters.errors import Conflict, Overloaded, UnknownTurn
 from gateway.admin.takeovers import Takeover
 from memory.errors import ModelFailed
 from memory.models import Requested, unheard
+
+
+class QuietChannel:
+    """A platform's connection that stays open, and takes what it is sent."""
+
+    capabilities = Capabilities()
+
+    @asynccontextmanager
+    async def running(self, intake: Intake) -> AsyncIterator[None]:
+        yield
+
+    def chunks(self, text: str) -> list[str]:
+        return [text]
+
+    async def send(self, address: Address, chunk: str, *, chunk_id: str, shown: str | None = None) -> Receipt:
+        return Receipt()
+
+    async def probe(self) -> None:
+        """Not asked here."""
 
 
 @dataclass

@@ -228,11 +228,7 @@ def test_a_database_with_rows_is_refused(filled: Path, postgres_url: str) -> Non
 def test_a_copy_of_another_file_is_refused(filled: Path, postgres_url: str, tmp_path: Path) -> None:
     """And one of the same file, if a gateway was started on it after the copy had broken off."""
     stopped(filled, postgres_url)
-    later = tmp_path / "clew.db"
-    with closing(sqlite3.connect(filled)) as db, closing(sqlite3.connect(later)) as other:
-        db.backup(other)
-        other.execute("UPDATE queue_run SET run = run + 1")
-        other.commit()
+    later = changed(filled, tmp_path / "clew.db", "UPDATE queue_run SET run = run + 1")
     with pytest.raises(CannotCopy, match="before a gateway was started on it once more"):
         copied(later, postgres_url)
 
@@ -315,22 +311,14 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path, postgres_url: str) -> No
 
 def test_other_keys_are_refused(filled: Path, postgres_url: str, tmp_path: Path) -> None:
     """What was said under them would not be found."""
-    path = tmp_path / "clew.db"
-    with closing(sqlite3.connect(filled)) as db, closing(sqlite3.connect(path)) as other:
-        db.backup(other)
-        other.execute("UPDATE meta SET value = 7 WHERE name = 'key_version'")
-        other.commit()
+    path = changed(filled, tmp_path / "clew.db", "UPDATE meta SET value = 7 WHERE name = 'key_version'")
     with pytest.raises(CannotCopy, match="keys have version 7, this release's is"):
         copied(path, postgres_url)
 
 
 def test_a_nul_becomes_what_postgres_can_hold(filled: Path, postgres_url: str, tmp_path: Path) -> None:
     """As where text is stored there at once: U+FFFD. What was said is copied; one character does not stop it."""
-    path = tmp_path / "clew.db"
-    with closing(sqlite3.connect(filled)) as db, closing(sqlite3.connect(path)) as other:
-        db.backup(other)
-        other.execute("UPDATE messages SET text = 'a' || char(0) || '好' WHERE id = 1")
-        other.commit()
+    path = changed(filled, tmp_path / "clew.db", "UPDATE messages SET text = 'a' || char(0) || '好' WHERE id = 1")
     copied(path, postgres_url)
 
     assert [("a\ufffd好",)] == rows(postgres_url, "SELECT text FROM messages WHERE id = 1")

@@ -8,16 +8,16 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from adapters.base import Adapter, Address, Capabilities, Intake, Pulling, Receipt
+from adapters.base import Adapter, Capabilities, Intake, Pulling
 from adapters.errors import AdapterFault
 from gateway.inbox.postgres import PostgresInbox
 from gateway.receiving import Receiving
 from tests.contracts.test_postgres_leases import opened
-from tests.fakes import FakeIntake
+from tests.fakes import FakeIntake, QuietChannel
 from tests.pulling import alone
 
 
-class Fetching:
+class Fetching(QuietChannel):
     """A channel whose platform can be away; `log` tells what it does."""
 
     def __init__(self, log: list[str], name: str, *, pullers: int = 1) -> None:
@@ -54,19 +54,6 @@ class Fetching:
             await asyncio.Event().wait()
         finally:
             self.note("ends")
-
-    @asynccontextmanager
-    async def running(self, intake: Intake) -> AsyncIterator[None]:
-        yield
-
-    def chunks(self, text: str) -> list[str]:
-        return [text]
-
-    async def send(self, address: Address, chunk: str, *, chunk_id: str, shown: str | None = None) -> Receipt:
-        return Receipt()
-
-    async def probe(self) -> None:
-        """Not asked here."""
 
 
 @pytest.fixture

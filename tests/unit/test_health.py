@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from adapters.base import Address, Capabilities, Intake, Receipt
 from config.loader import load
 from config.settings import AgentSettings
 from gateway.agent import Caller, Done
@@ -22,7 +21,7 @@ from gateway.live import Live, MadeAgent
 from memory.base import Context
 from memory.ids import Ids, now_ms
 from memory.stores.sqlite import SqliteStore
-from tests.fakes import FakeIntake
+from tests.fakes import FakeIntake, QuietChannel
 from tests.scenarios.world import locked
 
 
@@ -50,25 +49,6 @@ class Service:
         """Nothing is open."""
 
 
-class Channel:
-    """A platform's connection that stays open."""
-
-    capabilities = Capabilities()
-
-    @asynccontextmanager
-    async def running(self, intake: Intake) -> AsyncIterator[None]:
-        yield
-
-    def chunks(self, text: str) -> list[str]:
-        return [text]
-
-    async def send(self, address: Address, chunk: str, *, chunk_id: str, shown: str | None = None) -> Receipt:
-        return Receipt()
-
-    async def probe(self) -> None:
-        """Not asked here."""
-
-
 class House:
     """A health over real stores and two services, `good` and `other`. `failing`: what is wrong with the embedder."""
 
@@ -88,7 +68,7 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
 
 
 @asynccontextmanager
-async def opened(folder: Path, *, channel: Channel | None = None) -> AsyncIterator[House]:
+async def opened(folder: Path, *, channel: QuietChannel | None = None) -> AsyncIterator[House]:
     settings = folder / "clew.yaml"
     hook = "\nchannels: {hook: {kind: webhook, secrets: [whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=]}}"
     settings.write_text(
@@ -136,7 +116,7 @@ async def test_an_embedder_that_fails_is_warned_of(house: House) -> None:
     assert {} == (await house.health.check()).warnings
 
 
-class Reporting(Channel):
+class Reporting(QuietChannel):
     """A channel that tells how it is."""
 
     problem: str | None = None

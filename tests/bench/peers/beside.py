@@ -58,6 +58,14 @@ class Taken:
         return statistics.median(self.append) + statistics.median(self.load)
 
 
+def durable(server: Postgres, name: str) -> str:
+    """Make a database whose commits are on the disk when they return; return its URL."""
+    with psycopg.connect(server.url("postgres", admin=True), autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {name} OWNER clew".encode())
+        admin.execute(f"ALTER DATABASE {name} SET synchronous_commit = on".encode())
+    return server.url(name)
+
+
 async def tables(
     title: str, peers: Sequence[Peer], *, quick: bool, server: Postgres | None = None, notes: Sequence[str] = ()
 ) -> AsyncIterator[Table]:

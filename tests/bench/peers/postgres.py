@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-import psycopg
-
-from tests.bench.peers.beside import Peer, tables
+from tests.bench.peers.beside import Peer, durable, tables
 from tests.bench.tables import Table
 from tests.services import running_postgres
 
@@ -15,10 +13,7 @@ async def measure(quick: bool) -> AsyncIterator[Table]:
     with running_postgres() as server:
 
         def database(name: str) -> str:
-            with psycopg.connect(server.url("postgres", admin=True), autocommit=True) as admin:
-                admin.execute(f"CREATE DATABASE {name} OWNER clew".encode())
-                admin.execute(f"ALTER DATABASE {name} SET synchronous_commit = on".encode())
-            return server.url(name)
+            return durable(server, name)
 
         peers = (
             Peer(name="clew", module="ours", kind="postgres", where=database),

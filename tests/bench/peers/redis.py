@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-import psycopg
-
-from tests.bench.peers.beside import Peer, tables
+from tests.bench.peers.beside import Peer, durable, tables
 from tests.bench.tables import Table
 from tests.services import running_postgres, running_valkey
 
@@ -15,10 +13,7 @@ async def measure(quick: bool) -> AsyncIterator[Table]:
     with running_postgres() as server, running_valkey() as valkey:
 
         def both(name: str) -> str:
-            with psycopg.connect(server.url("postgres", admin=True), autocommit=True) as admin:
-                admin.execute(f"CREATE DATABASE {name} OWNER clew".encode())
-                admin.execute(f"ALTER DATABASE {name} SET synchronous_commit = on".encode())
-            return f"{server.url(name)} {valkey.url}"
+            return f"{durable(server, name)} {valkey.url}"
 
         def redis_alone(name: str) -> str:
             return f"{valkey.url.rpartition('/')[0]}/{name[1:].partition('_')[0]}"
