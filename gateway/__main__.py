@@ -180,7 +180,7 @@ def _people(args: argparse.Namespace) -> int:
 def _admin(args: argparse.Namespace) -> int:
     from gateway.admin.admin_cli import admin
     from gateway.admin.door import open_door
-    from gateway.app import sqlite_path
+    from gateway.storage import sqlite_path
 
     async def run() -> int:
         if args.operation == "first-owner":

@@ -16,9 +16,8 @@ from contextlib import (
     aclosing,
     asynccontextmanager,
 )
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
@@ -69,10 +68,7 @@ from gateway.http import HttpChannel, HttpServer
 from gateway.human_drafts import Drafts
 from gateway.human_lane import places_answered
 from gateway.human_parts import human_parts
-from gateway.inbox.base import Inbox, Outbox
-from gateway.inbox.dead import DeadLetters
-from gateway.inbox.erasable import Erasable
-from gateway.inbox.looking import Looking
+from gateway.inbox.base import Inbox
 from gateway.inbox.schema import QUEUES
 from gateway.inbox.sqlite import SqliteInbox
 from gateway.intake import Intake
@@ -98,6 +94,7 @@ from gateway.retention import Retention
 from gateway.rooms import Rooms
 from gateway.senders import Senders
 from gateway.showing import Showing
+from gateway.storage import Queues, Storage, make_folder, sqlite_path
 from gateway.talk import Talk
 from gateway.traces import traced
 from gateway.usage.catching_up import CatchingUp
@@ -108,7 +105,6 @@ from memory.base import Identity
 from memory.derived import FullStore
 from memory.embedders.choice import choose_embedder
 from memory.embedding import Vectors
-from memory.errors import StoreUnavailable
 from memory.ids import Ids, now_ms
 from memory.schema import read_migrations
 from memory.service import Memory
@@ -131,46 +127,6 @@ BROKEN_OFF_S = 600.0
 """The same of erasing somebody: long enough for what a command is just doing."""
 ADMIN_POOL = 4
 """PostgreSQL connections for the admins' tables, at most; one is kept open."""
-
-
-class Queues(Inbox, Outbox, Erasable, Protocol):
-    """One object that is both queues."""
-
-    @property
-    def looking(self) -> Looking:
-        """What an admin sees of them."""
-        ...
-
-    @property
-    def letters(self) -> DeadLetters:
-        """What in them waits for an admin."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Storage:
-    """The opened truth."""
-
-    store: FullStore
-    queues: Queues
-    admin: Database
-    leases: Leases
-    warning: str | None = None  # what guards the store less than it might
-
-
-def sqlite_path(storage: str) -> Path | None:
-    """Return the file of a `sqlite:///PATH` storage; None for a server's."""
-    prefix = "sqlite:///"
-    return Path(storage.removeprefix(prefix)) if storage.startswith(prefix) else None
-
-
-def make_folder(folder: Path) -> None:
-    """Make the storage's folder if need be. Raises `StoreUnavailable`."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as exc:
-        reason = f"cannot make the folder {str(folder)!r}: {exc.strerror}"
-        raise StoreUnavailable(f"{reason}; check `storage` and who owns the folder above") from exc
 
 
 @asynccontextmanager

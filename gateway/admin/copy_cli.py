@@ -12,12 +12,13 @@ import time
 from config.loader import Configuration
 from config.masking import masked
 from config.settings import Settings
-from gateway.app import alone, open_storage, schemas, sqlite_path
+from gateway.app import alone, open_storage, schemas
 from gateway.copying import source, target
 from gateway.copying.copying import Tell, begun, copy
 from gateway.copying.progress import Progress
 from gateway.copying.refusals import CannotCopy, Differs
 from gateway.errors import GatewayFault
+from gateway.storage import sqlite_path
 from memory.errors import MemoryFault
 from memory.ids import Ids
 

@@ -37,9 +37,10 @@ from gateway.admin.entrance import Entrance
 from gateway.admin.operations import Empty, Operation, Service
 from gateway.admin.passwords import check_new
 from gateway.admin.rights import local
-from gateway.app import open_storage, sqlite_path
+from gateway.app import open_storage
 from gateway.errors import GatewayFault
 from gateway.hot.process import ProcessRateLimits
+from gateway.storage import sqlite_path
 from memory.errors import MemoryFault
 from memory.ids import Ids, now_ms
 

@@ -19,8 +19,9 @@ from gateway.admin.acts.people import ERASE, EraseAsked, EraseTold
 from gateway.admin.admin_cli import CannotCall, call
 from gateway.admin.door import ask
 from gateway.admin.people import Receipt
-from gateway.app import erase_alone, open_reading, sqlite_path
+from gateway.app import erase_alone, open_reading
 from gateway.errors import StoreBusy
+from gateway.storage import sqlite_path
 from memory.base import Identity
 from memory.derived import FullStore
 from memory.errors import MemoryFault

@@ -23,7 +23,8 @@ from typing import Any
 from config.loader import load
 from config.settings import Settings
 from gateway import logs
-from gateway.app import Storage, open_storage, run
+from gateway.app import open_storage, run
+from gateway.storage import Storage
 from memory.ids import Ids
 from tests.scenarios.world import Gateway
 

@@ -26,7 +26,8 @@ from config.channels.base import ChannelSettings
 from config.loader import load
 from config.settings import Settings
 from gateway import logs
-from gateway.app import Storage, open_storage, run
+from gateway.app import open_storage, run
+from gateway.storage import Storage
 from memory.ids import Ids
 
 logger = logging.getLogger("gateway.tests")
