@@ -50,7 +50,9 @@ def _package_folder(name: str) -> Path:
     return Path(spec.origin).parent
 
 
-FAST = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off -c max_connections=200"
+FAST = (
+    "-c fsync=off -c synchronous_commit=off -c full_page_writes=off -c max_connections=200 -c track_commit_timestamp=on"
+)
 
 
 class Postgres:

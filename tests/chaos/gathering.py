@@ -23,6 +23,12 @@ SELECT (SELECT count(*) FROM inbox_events WHERE state NOT IN ({", ".join(f"'{sta
        (SELECT coalesce(sum(attempts), 0) FROM inbox_events), (SELECT coalesce(sum(attempts), 0) FROM outbox_chunks)"""
 
 
+_STORED = """
+SELECT turn_id, min(floor(extract(epoch FROM pg_xact_commit_timestamp(xmin)) * 1000))
+FROM messages WHERE role = 'assistant' GROUP BY turn_id"""
+"""When each answer was there for others to see: one that was on its way while its sender was cut off arrives later than made."""
+
+
 class Open(msgspec.Struct, frozen=True, kw_only=True):
     """What is not over: messages, pieces of replies, and when the last of these is due; and a number that grows with whatever is
     tried."""
@@ -52,9 +58,7 @@ async def evidence(url: str, ways: Mapping[str, Way], calls: Sequence[Call], log
                 "SELECT turn_id, state, text, message_id, address, attempts, channel FROM outbox_chunks ORDER BY id"
             )
         ).fetchall()
-        stored = await (
-            await db.execute("SELECT turn_id, min(created_ms) FROM messages WHERE role = 'assistant' GROUP BY turn_id")
-        ).fetchall()
+        stored = await (await db.execute(_STORED)).fetchall()
     said = [one for way in ways.values() for one in await way.said()]
     return Evidence(
         said={one.token: one for one in said},
