@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from tests.services import Postgres
@@ -18,17 +20,28 @@ def cpu_s(*pids: int) -> float:
 
 def server_cpu_s(server: Postgres) -> float:
     """Return the CPU seconds of a server's processes so far, of those that have ended too."""
+    own = sum(map(int, _stat(server_pid(server))[11:15]))
+    return (own + sum(sum(map(int, stat[11:13])) for _, stat in _children(server))) * TICK_S
+
+
+def server_anonymous_mb(server: Postgres) -> float:
+    """Return the memory of a server's processes that no file stands behind, without what they share, in MB."""
+    total = anonymous_mb(server_pid(server))
+    for pid, _ in _children(server):
+        with contextlib.suppress(OSError, StopIteration):  # it has ended meanwhile
+            total += anonymous_mb(pid)
+    return total
+
+
+def _children(server: Postgres) -> Iterator[tuple[int, list[str]]]:
     postmaster = server_pid(server)
-    own = _stat(postmaster)
-    ticks = sum(map(int, own[11:15]))
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             stat = _stat(int(folder.name))
         except OSError:  # it has ended meanwhile
             continue
         if int(stat[1]) == postmaster:
-            ticks += sum(map(int, stat[11:13]))
-    return ticks * TICK_S
+            yield int(folder.name), stat
 
 
 def server_pid(server: Postgres) -> int:

@@ -4,6 +4,7 @@ tests/bench/README.md."""
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import random
 
@@ -13,11 +14,13 @@ import pytest
 from memory.key import ConversationKey
 from tests.bench.core import opened
 from tests.bench.scale.cluster import helper
+from tests.bench.scale.driver import Load, signed
 from tests.bench.scale.filler import Talk, fill, session_of
 from tests.bench.scale.flat import QUESTION
+from tests.bench.scale.inside import held
 from tests.bench.scale.processes import bound_by
 from tests.bench.scale.queue import Queue, inboxes
-from tests.bench.scale.soak import slope_of, verdict
+from tests.bench.scale.slopes import slope_of, verdict
 from tests.bench.tables import Table, shown
 from tests.contracts.columns import PostgresColumn
 from tests.services import as_admin
@@ -57,6 +60,31 @@ def test_a_slope_is_told_from_wavering(an_hour: float, noise: float, said: str) 
 
 def test_two_samples_tell_no_slope() -> None:
     assert (0, math.inf) == slope_of([0, 1], [1, 5])
+
+
+class Keeper:
+    """Somebody who never lets go."""
+
+    def __init__(self) -> None:
+        self.kept = {number: str(number) for number in range(400_000)}
+
+
+def test_a_map_that_grows_is_named_by_its_holder() -> None:
+    keeper = Keeper()
+
+    told = held(tasks=3)
+
+    assert 400_000 == told.containers[f"dict {__name__}.Keeper.kept"] == len(keeper.kept)
+    assert 3 == told.tasks
+    assert sum(told.types.values()) <= told.objects
+
+
+def test_some_messages_are_of_people_who_never_wrote_before() -> None:
+    load = Load(urls=[], turns=10, in_flight=1, conversations=2, name="n", newcomers=5)
+
+    people = [json.loads(signed(load, number)[0])["conversation"] for number in range(10)]
+
+    assert ["n-new-0", "n-1", "n-0", "n-1", "n-0", "n-new-5", "n-0", "n-1", "n-0", "n-1"] == people
 
 
 async def test_round_trips_are_counted_on_the_wire(postgres_url: str) -> None:

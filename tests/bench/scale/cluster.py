@@ -84,16 +84,19 @@ async def gateways(
     hook: str = "",
     more: str = "",
     redis: str | None = None,
+    inside: Path | None = None,
 ) -> AsyncIterator[list[Gateway]]:
     """Run so many gateways on one settings file, in a folder of their own. `storages`: one for all, or one each (a way
-    through a proxy). `hook` is more of the webhook channel's settings, `more` are channels, and behind them other sections."""
+    through a proxy). `hook` is more of the webhook channel's settings, `more` are channels, and behind them other sections.
+    `inside`: a folder where each tells what it holds when it is asked (`inside.py`)."""
     each = itertools.repeat(storages) if isinstance(storages, str) else storages
     with TemporaryDirectory(prefix="clew-bench-") as folder:
         config = config_in(Path(folder), model_url, hook=hook, more=more, redis=redis)
+        seen = ("tests.bench.scale.inside", str(inside), "serve", "--config", str(config)) if inside else ()
         async with AsyncExitStack() as stack:
             running = []
             for storage in itertools.islice(each, count):
-                gateway = Gateway(config, environ(STORAGE=storage), forked=False)
+                gateway = Gateway(config, environ(STORAGE=storage), command=seen, forked=False)
                 stack.push_async_callback(gateway.kill)
                 await gateway.start()
                 running.append(gateway)

@@ -37,6 +37,7 @@ class Load:
     name: str  # of this load's conversations: none of another load's meet them
     per_s: float | None = None
     first: int = 0  # the number of its first message
+    newcomers: int = 0  # each so manieth message is of somebody who never wrote before; 0: none is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +95,8 @@ async def run(load: Load) -> Went:
 def signed(load: Load, number: int) -> tuple[bytes, dict[str, str]]:
     """Return a message and its headers; neighbours in time are of different conversations."""
     id_ = f"{load.name}-{number}"
-    user = f"{load.name}-{number % load.conversations}"
+    new = load.newcomers and number % load.newcomers == 0
+    user = f"{load.name}-new-{number}" if new else f"{load.name}-{number % load.conversations}"
     body = {
         "conversation": user,
         "chat_type": "private",

@@ -1,142 +1,182 @@
-"""An hour of ordinary load on three gateways: what grows, by how much an hour, and whether that is more than it wavers anyway.
+"""An hour of ordinary load on two gateways: what grows, by how much an hour, and whether that is more than it wavers anyway.
 
-`MINUTES=60 python -m tests.bench.scale soak` (10 unless told). Memory, files, sessions and the queue's backlog should stay where
-they were after the warm-up; tables grow with what is said, by as many bytes a turn at the end as at the start.
+`MINUTES=60 python -m tests.bench.scale soak` (10 unless told; `PER_S` turns a second, `INSTANCES`; `STORE=sqlite` is one gateway
+on a file). One message in five is somebody's who never wrote before. Memory, files, sessions, keys, the backlog and a turn's CPU
+should stay where they were after the warm-up; tables grow with what is said, by as many bytes a turn at the end as at the start.
 """
 
 from __future__ import annotations
 
 import asyncio
 import itertools
-import math
+import json
 import os
-import statistics
+import signal
+import sys
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
-from tests.bench.consumption import anonymous_mb, cpu_s, open_files
+import redis
+
+from tests.bench.consumption import anonymous_mb, cpu_s, open_files, server_anonymous_mb, server_cpu_s
 from tests.bench.scale.cluster import admin, connections, gateways, helper, model, percentile
 from tests.bench.scale.driver import Load
+from tests.bench.scale.slopes import slope_of, verdict
 from tests.bench.tables import Cell, Table
 from tests.scenarios.world import Gateway
-from tests.services import Postgres, running_postgres, running_valkey
+from tests.services import running_postgres, running_valkey
 
-INSTANCES, PER_S, CONVERSATIONS = 3, 15, 500
-EACH_S = 10
-WARM = 0.3
-"""Of the time: left out of every slope, as caches fill."""
+INSTANCES, PER_S, CONVERSATIONS, NEWCOMERS = 2, 15, 500, 5
+EACH_S, TOLD_S = 10, 300
+"""Seconds between two samples; between two looks into the gateways, each of which holds its loop for a moment."""
+WARM, WARM_S = 0.3, 600
+"""Of the time, but not more than so many seconds: left out of every slope, as caches fill."""
 
-BOUNDED = ("anonymous memory, MB an instance", "open files an instance", "sessions of the database", "messages waiting")
 _TABLES = """SELECT c.relname, pg_total_relation_size(c.oid) FROM pg_class c
   WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r'"""
+_WAITING = "SELECT count(*) FROM inbox_events WHERE state IN ('accepted', 'running')"
+
+Look = Callable[[], tuple[dict[str, float], dict[str, int]]]
+"""What the store tells: figures that should stay, and the bytes of its tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
     at_s: float
     turns: int
-    values: tuple[float, float, float, float]  # as `BOUNDED`; the first two of the instance that has most
+    values: dict[str, float]  # of the instance that has most, where it is an instance's
     tables: dict[str, int]  # bytes
 
 
 async def measure(quick: bool) -> AsyncIterator[Table]:
-    seconds = 20 if quick else int(float(os.environ.get("MINUTES", "10")) * 60)
-    each_s = 2 if quick else EACH_S
+    seconds = 20.0 if quick else float(os.environ.get("MINUTES", "10")) * 60
+    each_s, told_s = (2, 10) if quick else (EACH_S, TOLD_S)
+    per_s, count = int(os.environ.get("PER_S", PER_S)), int(os.environ.get("INSTANCES", INSTANCES))
+    on_file = os.environ.get("STORE") == "sqlite"
     samples: list[Sample] = []
+    inside: list[dict[str, Any]] = []
     times: list[float] = []
     lost = 0
-    with running_postgres() as server, running_valkey() as valkey, server.database() as url:
+    with TemporaryDirectory(prefix="clew-soak-") as folder, _store(Path(folder), on_file=on_file) as (url, cache, look):
         async with (
             model() as (model_url, _),
             helper("tests.bench.scale.driver") as driver,
-            gateways(INSTANCES, storages=url, model_url=model_url, redis=valkey.url) as running,
+            gateways(
+                1 if on_file else count, storages=url, model_url=model_url, redis=cache, inside=Path(folder)
+            ) as running,
         ):
-            began, turns = time.monotonic(), 0
-            cpu = cpu_s(*(gateway.pid for gateway in running))
+            began, turns, told = time.monotonic(), 0, -float(told_s)
             for number in itertools.count():
-                went = await driver.drive(_load(running, PER_S * each_s, number))
-                turns, lost = turns + PER_S * each_s, lost + went.lost
+                before, at = cpu_s(*(gateway.pid for gateway in running)), time.monotonic() - began
+                went = await driver.drive(_load(running, per_s, each_s, number))
+                turns, lost = turns + per_s * each_s, lost + went.lost
                 times += went.times_ms
-                samples.append(await asyncio.to_thread(_sample, server, url, running, time.monotonic() - began, turns))
+                values, tables = await asyncio.to_thread(look)
+                values |= {
+                    "anonymous memory, MB an instance": max(anonymous_mb(gateway.pid) for gateway in running),
+                    "open files an instance": max(open_files(gateway.pid) for gateway in running),
+                    "gateways' CPU ms a turn": (cpu_s(*(gateway.pid for gateway in running)) - before)
+                    * 1000
+                    / (per_s * each_s),
+                    "p50 ms": percentile(went.times_ms, 50),
+                }
+                samples.append(Sample(at_s=time.monotonic() - began, turns=turns, values=values, tables=tables))
+                if at - told >= told_s:
+                    told = at
+                    inside.append({"turns": turns, "of": await _inside(Path(folder), running)})
+                    _say(samples[-1], lost, inside[-1])
                 if time.monotonic() - began >= seconds:
                     break
-            cpu = cpu_s(*(gateway.pid for gateway in running)) - cpu
-    kept = [sample for sample in samples if sample.at_s >= WARM * samples[-1].at_s]
+            inside.append({"turns": turns, "of": await _inside(Path(folder), running)})
+    warm_s = min(WARM * samples[-1].at_s, WARM_S)
+    kept = [sample for sample in samples if sample.at_s >= warm_s]
     hours = [sample.at_s / 3600 for sample in kept]
-    rows: list[list[Cell]] = [
-        _row(name, hours, [sample.values[at] for sample in kept]) for at, name in enumerate(BOUNDED)
-    ]
     yield Table(
-        title=f"{INSTANCES} instances, {PER_S} turns a second, {samples[-1].at_s / 60:.0f} minutes: what should stay",
+        title=f"{len(running)} instances, {per_s} turns a second, {samples[-1].at_s / 60:.0f} minutes: what should stay",
         columns=("what", "after the warm-up", "at the end", "most", "an hour", "± (95 %)", "verdict"),
-        rows=rows,
+        rows=[_row(name, hours, [sample.values[name] for sample in kept]) for name in kept[0].values],
         notes=(
-            f"{turns:,} turns, {lost} lost, {percentile(times, 50):.0f} / {percentile(times, 99):.0f} ms p50 / p99, "
-            f"{cpu * 1000 / turns:.1f} ms CPU each.",
-            f"The first {WARM:.0%} of the time is warm-up. *An hour*: the slope of what is left, with its 95 % interval.",
+            f"{turns:,} turns, {lost} lost, {percentile(times, 50):.0f} / {percentile(times, 99):.0f} ms p50 / p99.",
+            f"The first {warm_s / 60:.0f} minutes are warm-up. *An hour*: the slope of what is left, with its 95 % interval.",
         ),
-    )  # fmt: skip
+    )
     yield _tables(kept)
+    yield _held(inside)
 
 
-def _load(running: Sequence[Gateway], turns: int, number: int) -> Load:
-    urls = [gateway.url for gateway in running]
+@contextmanager
+def _store(folder: Path, *, on_file: bool) -> Iterator[tuple[str, str | None, Look]]:
+    """Run the servers, or none; give the storage's URL, Redis' and how to look at them."""
+    if on_file:
+        file = folder / "clew.db"
+        yield f"sqlite:///{file}", None, lambda: ({}, {one.name: one.stat().st_size for one in folder.glob("clew.db*")})
+        return
+    with ExitStack() as stack:
+        server, valkey = stack.enter_context(running_postgres()), stack.enter_context(running_valkey())
+        url, client = stack.enter_context(server.database()), stack.enter_context(redis.Redis.from_url(valkey.url))
+        last = [server_cpu_s(server), time.monotonic()]
+
+        def look() -> tuple[dict[str, float], dict[str, int]]:
+            with admin(url) as db:
+                waiting = float(db.execute(_WAITING).fetchall()[0][0])
+                tables = {str(name): int(size) for name, size in db.execute(_TABLES).fetchall()}
+            memory: dict[str, Any] = client.info("memory")
+            used, now = server_cpu_s(server), time.monotonic()
+            share = (used - last[0]) / (now - last[1])
+            last[:] = used, now
+            values = {
+                "sessions of the database": float(connections(server, url)),
+                "messages waiting": waiting,
+                "PostgreSQL's CPU, of a core": share,
+                "PostgreSQL's anonymous memory, MB": server_anonymous_mb(server),
+                "Redis' keys": float(client.dbsize()),
+                "Redis' memory, MB": float(memory["used_memory"]) / 2**20,
+            }
+            return values, tables
+
+        yield url, valkey.url, look
+
+
+def _load(running: Sequence[Gateway], per_s: int, each_s: int, number: int) -> Load:
+    turns = per_s * each_s
     # The same people again and again: what is kept of each of them may not grow for ever either.
     return Load(
-        urls=urls, turns=turns, in_flight=0, conversations=CONVERSATIONS, name="soak", per_s=PER_S, first=number * turns
-    )
+        urls=[gateway.url for gateway in running], turns=turns, in_flight=0, conversations=CONVERSATIONS, name="soak",
+        per_s=per_s, first=number * turns, newcomers=NEWCOMERS,
+    )  # fmt: skip
 
 
-def _sample(server: Postgres, url: str, running: Sequence[Gateway], at_s: float, turns: int) -> Sample:
-    with admin(url) as db:
-        waiting = db.execute("SELECT count(*) FROM inbox_events WHERE state IN ('accepted', 'running')").fetchall()[0][
-            0
-        ]
-        tables = {str(name): int(size) for name, size in db.execute(_TABLES).fetchall()}
-    memory = max(anonymous_mb(gateway.pid) for gateway in running)
-    files = max(open_files(gateway.pid) for gateway in running)
-    return Sample(at_s=at_s, turns=turns, values=(memory, files, connections(server, url), int(waiting)), tables=tables)
+async def _inside(folder: Path, running: Sequence[Gateway]) -> list[dict[str, Any]]:
+    """Have each gateway tell what it holds (`inside.py`)."""
+    told = []
+    for gateway in running:
+        file = folder / f"{gateway.pid}.json"
+        file.unlink(missing_ok=True)
+        gateway.tell(signal.SIGUSR2)
+        async with asyncio.timeout(60):
+            while not file.exists():
+                await asyncio.sleep(0.1)  # no event tells of another process's file
+        told.append(json.loads(file.read_text("utf-8")))
+    return told
+
+
+def _say(sample: Sample, lost: int, inside: Mapping[str, Any]) -> None:
+    """Tell how it goes, for who waits, or must break it off."""
+    figures = " · ".join(f"{name} {value:.4g}" for name, value in sample.values.items())
+    tasks, objects = (max(one[name] for one in inside["of"]) for name in ("tasks", "objects"))
+    line = f"{sample.at_s / 60:.1f} min: {sample.turns:,} turns, {lost} lost · {figures} · tasks {tasks} · objects {objects:,}"
+    print(line, file=sys.stderr, flush=True)
 
 
 def _row(name: str, hours: Sequence[float], values: Sequence[float]) -> list[Cell]:
     slope, spread = slope_of(hours, values)
-    return [
-        name,
-        values[0],
-        values[-1],
-        max(values),
-        slope,
-        spread,
-        verdict(slope, spread, values, span=hours[-1] - hours[0]),
-    ]
-
-
-def slope_of(at: Sequence[float], values: Sequence[float]) -> tuple[float, float]:
-    """Return the least-squares slope of the values, and half the width of its 95 % interval.
-
-    Neighbours in time are alike, so that there are fewer independent samples than samples: they are counted by the lag-1
-    correlation of what the line leaves over.
-    """
-    if len(at) < 3:
-        return 0.0, math.inf
-    middle, mean = statistics.fmean(at), statistics.fmean(values)
-    square = sum((x - middle) ** 2 for x in at)
-    slope = sum((x - middle) * (y - mean) for x, y in zip(at, values, strict=True)) / square
-    left = [y - mean - slope * (x - middle) for x, y in zip(at, values, strict=True)]
-    variance = sum(rest**2 for rest in left) / (len(left) - 2)
-    alike = sum(a * b for a, b in itertools.pairwise(left)) / (sum(rest**2 for rest in left) or 1.0)
-    inflated = (1 + max(0.0, alike)) / (1 - min(0.95, max(0.0, alike)))
-    return slope, 1.96 * math.sqrt(variance / square * inflated)
-
-
-def verdict(slope: float, spread: float, values: Sequence[float], *, span: float) -> str:
-    """Say what a slope of a value that should stay where it is means; `span`: hours looked at."""
-    if slope - spread > 0:
-        return "grows" if slope * span > 0.02 * max(values) else "grows, by less than 2 % in all this time"
-    if spread * span > 0.1 * max(1.0, *values):
-        return "cannot be told: it wavers more than it could have grown"
-    return "stays"
+    told = verdict(slope, spread, values, span=hours[-1] - hours[0])
+    return [name, values[0], values[-1], max(values), slope, spread, told]
 
 
 def _tables(kept: Sequence[Sample]) -> Table:
@@ -156,4 +196,25 @@ def _tables(kept: Sequence[Sample]) -> Table:
         notes=(
             "Rows of the queue and ledgers are kept for `retention`'s 30 days, so that they grow all through a run.",
         ),
+    )
+
+
+def _held(inside: Sequence[Mapping[str, Any]]) -> Table:
+    """Return what the first gateway holds more of at the end than halfway, and how much of it there was before."""
+    looks = [inside[0], inside[len(inside) // 2], inside[-1]]
+    first, half, last = (look["of"][0] for look in looks)
+    rows: list[list[Cell]] = [[name, *(one["of"][0][name] for one in looks)] for name in ("tasks", "objects")]
+    for part in ("types", "containers"):
+        more = {name: number - half[part].get(name, 0) for name, number in last[part].items()}
+        grown = sorted(
+            (name for name, by in more.items() if by > 0.01 * last[part][name] and by > 20), key=more.__getitem__
+        )
+        rows += [
+            [name, first[part].get(name), half[part].get(name), last[part][name]] for name in reversed(grown[-20:])
+        ]
+    return Table(
+        title="what a gateway holds more of at the end than halfway",
+        columns=("what", *(f"after {look['turns']:,} turns" for look in looks)),
+        rows=rows,
+        notes=("Objects that the collector knows; the 60 commonest types and the 25 longest containers of each look.",),
     )
