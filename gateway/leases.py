@@ -14,9 +14,14 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn, Protocol, TypeVar
 
+from gateway.conditions import Condition
 from gateway.errors import StoreBusy
 
 logger = logging.getLogger(__name__)
+
+
+DEPARTED = 100
+"""So many instances that have gone are remembered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +42,7 @@ class About:
 class Instance:
     """A gateway that runs on the database. `id` is new at each start, `number` the one in its ids; None: not told, as by an
     earlier release. `settings` is the revision in force there, `host` where it runs (`About.where`), `left_s` what its sign of
-    life is still good for, `leases` what it holds, by name."""
+    life is still good for, `leases` what it holds, by name, `condition` how it said that it is."""
 
     id: int
     number: int | None
@@ -48,6 +53,20 @@ class Instance:
     left_s: float
     leases: tuple[str, ...]
     here: bool
+    condition: Condition | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Departed:
+    """A gateway that ran on the database. `lost`: the others gave it up for dead; else it left by itself."""
+
+    id: int
+    number: int | None
+    release: str | None
+    host: str | None
+    joined_ms: int
+    left_ms: int
+    lost: bool
 
 
 class Held(Protocol):
@@ -92,6 +111,11 @@ class Leases(Protocol):
         """Return the instances that live, the eldest first. Raises `StoreBusy`."""
         ...
 
+    async def departed(self, *, since_ms: int) -> Sequence[Departed]:
+        """Return those that have gone since then, the latest first; of `DEPARTED` at most is anything known. Raises
+        `StoreBusy`."""
+        ...
+
     @property
     def live(self) -> int:
         """How many instances live, as far as known; asks nobody."""
@@ -104,6 +128,11 @@ class Leases(Protocol):
 
     def tell(self, settings: str) -> None:
         """Let others know, soon, which revision of the settings is in force here."""
+        ...
+
+    def describe(self, condition: Callable[[], Condition]) -> None:
+        """Let others know with each sign of life how this instance is. `condition` is asked for that each time, answers at
+        once and raises nothing; what it says of lease and clock is known better here."""
         ...
 
 
@@ -173,6 +202,7 @@ class ProcessLeases:
         self._rest_s = rest_s
         self._joined_ms = clock_ms()
         self._settings: str | None = None
+        self._condition: Callable[[], Condition] = Condition
         self._fences = itertools.count(1)
         self._free: dict[str, asyncio.Semaphore] = {}
         self._held: set[str] = set()
@@ -207,8 +237,12 @@ class ProcessLeases:
                 left_s=float("inf"),
                 leases=tuple(sorted(self._held)),
                 here=True,
+                condition=self._condition(),
             )
         ]
+
+    async def departed(self, *, since_ms: int) -> Sequence[Departed]:
+        return ()
 
     @property
     def live(self) -> int:
@@ -220,3 +254,6 @@ class ProcessLeases:
 
     def tell(self, settings: str) -> None:
         self._settings = settings
+
+    def describe(self, condition: Callable[[], Condition]) -> None:
+        self._condition = condition

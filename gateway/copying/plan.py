@@ -22,6 +22,7 @@ LEFT_OUT: Mapping[str, str] = {
     "queue_run": "on PostgreSQL fences come from a sequence, which is set behind those of every run",
     "inbox_lanes": "made anew from the messages that wait",
     "inbox_instances": "which gateways run on PostgreSQL",
+    "inbox_departed": "which gateways ran on PostgreSQL",
     "inbox_backlog": "gateways on PostgreSQL count for each other",
     "inbox_leases": "what gateways on PostgreSQL hold",
     "inbox_numbers": "the numbers that gateways on PostgreSQL had for their ids",

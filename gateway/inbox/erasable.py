@@ -27,6 +27,7 @@ NOTHING_PERSONAL = {
     "outbox_announced": "digests of what rooms were told",
     "inbox_lanes": "lanes in which something waits, gone with that",
     "inbox_instances": "running gateways",
+    "inbox_departed": "gateways that ran, the newest hundred",
     "inbox_backlog": "how many messages wait, for all gateways",
     "inbox_leases": "which gateway does what only one may do",
     "inbox_numbers": "the numbers gateways had for their ids",

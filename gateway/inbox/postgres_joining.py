@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from gateway.errors import CannotJoin, StoreBusy
 from gateway.inbox.batch import RETRY_AFTER_S
 from gateway.inbox.postgres_events import Connection
-from gateway.leases import About
+from gateway.leases import DEPARTED, About
 from memory.ids import now_ms
 from memory.postgres_locks import Lock
 
@@ -41,12 +41,20 @@ RETURNING id, number"""
 _COPYING = "SELECT to_regclass('copy_progress') IS NOT NULL"
 
 _LEAVE = """
-WITH gone AS (DELETE FROM inbox_instances WHERE {which} RETURNING number)
+WITH gone AS (DELETE FROM inbox_instances WHERE {which} RETURNING id, number, release, host, joined),
+noted AS (INSERT INTO inbox_departed (id, number, release, host, joined, left_at, lost)
+  SELECT id, number, release, host, joined, clock_timestamp(), {lost} FROM gone)
 INSERT INTO inbox_numbers (number, left_at) SELECT number, clock_timestamp() FROM gone WHERE number IS NOT NULL
 ON CONFLICT (number) DO UPDATE SET left_at = excluded.left_at"""
 
-_BURY = _LEAVE.format(which="id <> %(me)s AND (lease_until < clock_timestamp() OR id = ANY(%(dead)s::int[]))")
-_GO = _LEAVE.format(which="id = %(me)s")
+_BURY = _LEAVE.format(
+    which="id <> %(me)s AND (lease_until < clock_timestamp() OR id = ANY(%(dead)s::int[]))", lost="true"
+)
+_GO = _LEAVE.format(which="id = %(me)s", lost="false")
+
+_FORGET = f"""
+DELETE FROM inbox_departed WHERE left_at < (
+  SELECT left_at FROM inbox_departed ORDER BY left_at DESC OFFSET {DEPARTED - 1} LIMIT 1)"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +95,7 @@ async def join(
             if not holder.expired and holder.id != buried:
                 return holder
             await bury(db, me=0, dead=[holder.id])
+        await db.execute(_FORGET)
         cursor = await db.execute(_JOIN, asked)
         rows = await cursor.fetchall()
     if not rows:

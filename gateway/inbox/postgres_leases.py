@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, NoReturn
 
+from gateway.conditions import Condition, condition_of
 from gateway.errors import StoreBusy
 from gateway.inbox.postgres_events import Connection
 from gateway.inbox.postgres_member import LEASE_BELL, Member
-from gateway.leases import Held, Instance, Work
+from gateway.leases import Departed, Held, Instance, Work
 
 logger = logging.getLogger(__name__)
 
@@ -40,8 +41,12 @@ _RELEASE = "UPDATE inbox_leases SET owner = NULL WHERE name = %s AND owner = %s 
 _INSTANCES = """
 SELECT id, number, release, settings, host, (extract(epoch FROM joined) * 1000)::bigint,
   extract(epoch FROM lease_until - clock_timestamp())::float8,
-  ARRAY(SELECT name FROM inbox_leases l WHERE l.owner = i.id ORDER BY name), id = %s
+  ARRAY(SELECT name FROM inbox_leases l WHERE l.owner = i.id ORDER BY name), id = %s, told
 FROM inbox_instances i ORDER BY id"""
+
+_DEPARTED = """
+SELECT id, number, release, host, (extract(epoch FROM joined) * 1000)::bigint, (extract(epoch FROM left_at) * 1000)::bigint, lost
+FROM inbox_departed WHERE left_at >= to_timestamp(%s / 1000.0) ORDER BY left_at DESC, id DESC"""
 
 
 @dataclass(eq=False, slots=True)
@@ -138,8 +143,18 @@ class PostgresLeases:
                 left_s=left_s,
                 leases=tuple(leases),
                 here=here,
+                condition=condition_of(told),
             )
-            for id_, number, release, settings, host, joined_ms, left_s, leases, here in rows
+            for id_, number, release, settings, host, joined_ms, left_s, leases, here, told in rows
+        ]
+
+    async def departed(self, *, since_ms: int) -> Sequence[Departed]:
+        async with self._connection() as db:
+            cursor = await db.execute(_DEPARTED, (since_ms,))
+            rows = await cursor.fetchall()
+        return [
+            Departed(id=id_, number=number, release=release, host=host, joined_ms=joined_ms, left_ms=left_ms, lost=lost)
+            for id_, number, release, host, joined_ms, left_ms, lost in rows
         ]
 
     @property
@@ -152,6 +167,9 @@ class PostgresLeases:
 
     def tell(self, settings: str) -> None:
         self._member.settings = settings
+
+    def describe(self, condition: Callable[[], Condition]) -> None:
+        self._member.condition = condition
 
     # --- between the callers and the one task
 

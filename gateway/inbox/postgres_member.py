@@ -17,9 +17,11 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
+import msgspec
 from psycopg import AsyncConnection, OperationalError
 from psycopg_pool import AsyncConnectionPool
 
+from gateway.conditions import Condition, told
 from gateway.inbox import postgres_joining as joining
 from gateway.inbox.changes import Changes
 from gateway.inbox.postgres_arriving import arrive
@@ -95,6 +97,8 @@ class Member:
         self._clock_s = clock_s
         self.settings: str | None = None
         """The revision of the settings in force here, told to the others at the next look."""
+        self.condition: Callable[[], Condition] = Condition
+        """How this instance is, told to the others at each look."""
         self.skew_s = 0.0
         """Seconds by which this machine's clock is ahead of the server's."""
         self.live = 1
@@ -261,9 +265,9 @@ class Member:
         """Return whether we are still in the list."""
         asked, asked_ms = self._clock_s(), self._entry.clock_ms()
         cursor = await db.execute(
-            "UPDATE inbox_instances SET lease_until = clock_timestamp() + make_interval(secs => %s), settings = %s"
-            " WHERE id = %s RETURNING extract(epoch FROM clock_timestamp())::float8",
-            (self._lease_s, self.settings, self.id),
+            "UPDATE inbox_instances SET lease_until = clock_timestamp() + make_interval(secs => %s), settings = %s,"
+            " told = %s WHERE id = %s RETURNING extract(epoch FROM clock_timestamp())::float8",
+            (self._lease_s, self.settings, self._told(), self.id),
         )
         renewed = await cursor.fetchone()
         if renewed is None:
@@ -272,6 +276,9 @@ class Member:
         if self._clock_s() - asked < PLAIN_ROUND_TRIP_S:
             self.skew_s = (asked_ms + self._entry.clock_ms()) / 2000 - float(renewed[0])
         return True
+
+    def _told(self) -> str:
+        return told(msgspec.structs.replace(self.condition(), lease_s=self._lease_s, skew_s=round(self.skew_s, 3)))
 
     async def _ring_others(self) -> None:
         # Never inside the transaction that stores: a NOTIFY there serialises all commits (`engines.md` A.8, 1).

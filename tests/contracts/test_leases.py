@@ -9,10 +9,12 @@ from functools import partial
 
 import pytest
 
+from gateway.conditions import Condition
 from gateway.errors import StoreBusy
 from gateway.inbox.postgres import PostgresInbox
 from gateway.inbox.postgres_joining import Entry
 from gateway.leases import Leases, ProcessLeases, one_at_a_time, shared_clock
+from memory.ids import now_ms
 from tests.contracts.leases import ABOUT, Worker, holding
 from tests.contracts.queues import NOW_MS
 
@@ -141,6 +143,23 @@ async def test_instances_tell_of_themselves(leases: Leases) -> None:
     assert one.host.startswith("maschine-一")
     assert one.left_s > 0
     assert 1 == leases.live
+
+
+async def test_instances_tell_how_they_are(leases: Leases) -> None:
+    """What is wrong at one is read at any, in whatever script, a platform's own words included."""
+    leases.describe(lambda: Condition(stopping=True, problems={"channel 售后": "拒绝\x00🤖 \ud800"}))
+    async with asyncio.timeout(30):
+        while (condition := (await leases.instances())[0].condition) is None or not condition.problems:
+            await asyncio.sleep(0)
+
+    assert condition.stopping
+    assert ["channel 售后"] == list(condition.problems)
+    assert condition.problems["channel 售后"].startswith("拒绝")
+
+
+async def test_nobody_has_gone_since_a_moment_that_is_still_to_come(leases: Leases) -> None:
+    """Where one process has the database, nobody ever has."""
+    assert [] == list(await leases.departed(since_ms=now_ms() + 3_600_000))
 
 
 def test_shared_clock_is_the_database_s() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from gateway.inbox.postgres import PostgresInbox
 from gateway.inbox.postgres_joining import Entry
-from gateway.leases import one_at_a_time
+from gateway.leases import DEPARTED, one_at_a_time
 from tests.chaos.proxy import Mode, Proxy
 from tests.contracts.leases import ABOUT, Worker, holding
 from tests.contracts.queues import victim
@@ -228,3 +228,43 @@ async def test_instance_cut_off_from_the_database_has_stopped_before_another_beg
             proxy.set("pass")
             await here.until(lambda: here.elsewhere > 0)
             assert there.works
+
+
+async def test_who_has_gone_is_remembered(postgres_url: str) -> None:
+    """Who left, and who was given up for dead: where it ran, and when it was; since a moment, and a hundred at most."""
+    async with opened(postgres_url) as queues:
+        async with opened(postgres_url):
+            pass
+        left, *before = await queues.leases.departed(since_ms=0)
+        assert [left] == list(await queues.leases.departed(since_ms=left.left_ms))
+        with psycopg.connect(postgres_url, autocommit=True) as db:
+            db.execute(
+                "INSERT INTO inbox_instances (lease_until, host) SELECT '2026-01-01', '机房-' || n FROM generate_series(1, 120) n"
+            )
+        async with asyncio.timeout(30):
+            while len(gone := await queues.leases.departed(since_ms=0)) < 121:
+                await asyncio.sleep(0.02)  # looked at from outside: nothing tells it there
+        async with opened(postgres_url):
+            kept = await queues.leases.departed(since_ms=0)
+
+    assert (ABOUT.where, "0.1.0", False) == (left.host, left.release, left.lost)
+    assert left.joined_ms <= left.left_ms
+    assert {True} == {one.lost for one in gone[:120]}
+    assert {f"机房-{n}" for n in range(1, 121)} == {one.host for one in gone[:120]}
+    assert [left, *before] == list(gone[120:])
+    assert left not in kept
+    assert DEPARTED <= len(kept) <= 120
+
+
+async def test_what_another_release_tells_is_not_read(postgres_url: str) -> None:
+    """An earlier one tells nothing of how it is, a later one perhaps otherwise: neither keeps the others from being listed."""
+    async with opened(postgres_url) as queues:
+        with psycopg.connect(postgres_url, autocommit=True) as db:
+            db.execute(
+                "INSERT INTO inbox_instances (lease_until, told) VALUES ('2126-01-01', NULL), ('2126-01-01', '{\"lease_s\": []}')"
+            )
+        here, *others = await queues.leases.instances()
+
+        assert here.condition is not None
+        assert LONG_S == here.condition.lease_s
+        assert [None, None] == [one.condition for one in others]

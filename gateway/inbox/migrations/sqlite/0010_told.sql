@@ -1,0 +1,2 @@
+-- works with: 7
+-- What many instances tell each other: a file has one.
