@@ -502,7 +502,6 @@ async def run(
                     links=store.links,
                     people=people,
                     live=live,
-                    ids=ids,
                     moving=accounts_changed,
                     joined=usage.meter.join,
                     clock=now_ms,

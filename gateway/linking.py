@@ -16,7 +16,6 @@ from gateway.people import People
 from gateway.routing import Route
 from memory.base import Identity
 from memory.errors import StoreUnavailable
-from memory.ids import Ids
 from memory.links import CODE_CHARS, Linked, Links, Refusal, digest_of, new_code
 
 logger = logging.getLogger(__name__)
@@ -66,7 +65,6 @@ class Linking:
         links: Links,
         people: People,
         live: Live,
-        ids: Ids,
         moving: Callable[[], None],
         joined: Callable[[int, int], Awaitable[None]],
         clock: Callable[[], int],
@@ -76,7 +74,6 @@ class Linking:
         self._links = links
         self._people = people
         self._live = live
-        self._ids = ids
         self._moving = moving
         self._joined = joined
         self._clock = clock
@@ -118,12 +115,16 @@ class Linking:
                 return Linked(link_id=link.id, survivor_id=link.survivor_id, absorbed_id=link.absorbed_id)
         return None
 
-    async def unlink(self, person_id: int, identity: Identity, route: Route) -> str:
-        """Take the account out of what it was joined to."""
+    async def unlink(
+        self, person_id: int, identity: Identity, route: Route, *, turn_id: int, again_ms: int | None = None
+    ) -> str:
+        """Take the account out of what it was joined to. `again_ms` as in `Commands.answer`: once only, also where it was in
+        several links, and told alike."""
         language, prefix = route.language, self._prefix(route)
         if route.event.chat_type != "private":
             return notice("link_private", language, prefix=prefix)
-        parted = await self._links.unlink(identity, fresh_id=self._ids.next(), now_ms=self._clock())
+        since_ms = None if again_ms is None else again_ms - CLOCKS_MS
+        parted = await self._links.unlink(identity, fresh_id=turn_id, now_ms=self._clock(), again_ms=since_ms)
         if parted is None:
             return notice("unlink_none", language)
         self._changed()

@@ -65,24 +65,27 @@ class MemoryInChat:
             lines.append(notice("known_more", language, count=len(found) - len(here)))
         return "\n".join([*lines, *late])
 
-    async def forget(self, person_id: int, argument: str, route: Route, room: RoomSettings) -> tuple[str, bool]:
-        """Do what stands behind `/forget` and return what to tell the person, and whether everything was forgotten."""
+    async def forget(
+        self, person_id: int, argument: str, route: Route, room: RoomSettings, *, again: bool = False
+    ) -> tuple[str, bool]:
+        """Do what stands behind `/forget` and return what to tell the person, and whether everything was forgotten.
+        `again`: a turn that broke off may have done it; what it forgot has no words any more that could be told."""
         language, prefix = route.language, self._prefix(route)
         match forget_argument.read(argument):
             case Numbered(numbers=numbers):
-                return await self._forget_numbered(person_id, numbers, route, room), False
+                return await self._forget_numbered(person_id, numbers, route, room, again=again), False
             case Called(slots=slots):
-                return await self._forget_called(person_id, slots, route, room), False
+                return await self._forget_called(person_id, slots, route, room, again=again), False
             case Everything(confirmed=False):
                 return await self._ask(person_id, language, prefix), False
             case Everything(confirmed=True):
-                return await self._forget_all(person_id, language, prefix)
+                return await self._forget_all(person_id, language, prefix, again=again)
             case Altogether():
                 return await self._ask_erasure(person_id, route), False
         return notice("forget_help", language, prefix=prefix), False
 
-    async def unlearn(self, person_id: int, route: Route, room: RoomSettings) -> str:
-        """Forget what was learned from what the person said last, and never learn from it again."""
+    async def unlearn(self, person_id: int, route: Route, room: RoomSettings, *, again: bool = False) -> str:
+        """Forget what was learned from what the person said last, and never learn from it again. `again` as in `forget`."""
         forgotten = await self._store.forgetting.forget_turn(
             await self._scope_id(route, room), person_id=person_id, user=route.event.sender.user, now_ms=self._clock()
         )
@@ -90,10 +93,13 @@ class MemoryInChat:
             return notice("unlearn_nothing", route.language)
         stays = notice("unlearn_stays", route.language, prefix=self._prefix(route))
         if not forgotten.items and not forgotten.facts:
-            return f"{notice('unlearn_unknown', route.language)}\n{stays}"
+            done = again and not forgotten.withheld
+            return f"{notice('forgotten_before' if done else 'unlearn_unknown', route.language)}\n{stays}"
         return f"{self._told(forgotten, route)}\n{stays}"
 
-    async def _forget_numbered(self, person_id: int, numbers: Sequence[int], route: Route, room: RoomSettings) -> str:
+    async def _forget_numbered(
+        self, person_id: int, numbers: Sequence[int], route: Route, room: RoomSettings, *, again: bool
+    ) -> str:
         language, prefix = route.language, self._prefix(route)
         listing = await self._store.forgetting.listing(person_id)
         if listing is None or self._clock() - listing.listed_ms > NUMBERS_MS:
@@ -103,13 +109,16 @@ class MemoryInChat:
             return notice("forget_no_such", language, number=wrong[0], count=len(listing.entries), prefix=prefix)
         forgotten = await self._personal.forget(person_id, [listing.entries[number - 1] for number in numbers])
         if not forgotten.items and not forgotten.facts:
-            return notice("forget_gone", language)
+            return notice("forgotten_before" if again else "forget_gone", language)
         return await self._told_all(forgotten, route, room)
 
-    async def _forget_called(self, person_id: int, slots: Sequence[str], route: Route, room: RoomSettings) -> str:
+    async def _forget_called(
+        self, person_id: int, slots: Sequence[str], route: Route, room: RoomSettings, *, again: bool
+    ) -> str:
         forgotten = await self._personal.forget_slots(person_id, slots)
         if not forgotten.items and not forgotten.facts:
-            return notice("forget_unknown", route.language, prefix=self._prefix(route))
+            name = "forgotten_before" if again else "forget_unknown"
+            return notice(name, route.language, prefix=self._prefix(route))
         return await self._told_all(forgotten, route, room)
 
     async def _ask(self, person_id: int, language: Language, prefix: str) -> str:
@@ -119,8 +128,11 @@ class MemoryInChat:
         found, _ = await self._personal.known(person_id)
         return notice("forget_all_ask", language, count=len(found), prefix=prefix)
 
-    async def _forget_all(self, person_id: int, language: Language, prefix: str) -> tuple[str, bool]:
+    async def _forget_all(self, person_id: int, language: Language, prefix: str, *, again: bool) -> tuple[str, bool]:
         listing = await self._store.forgetting.listing(person_id)
+        if again and listing is None and not (await self._personal.known(person_id))[0]:
+            await self._personal.forget_all(person_id)  # what recall searches may not have been done with
+            return notice("forgotten_all_before", language), True
         asked = listing.all_asked_ms if listing else None
         if asked is None or self._clock() - asked > NUMBERS_MS:
             return await self._ask(person_id, language, prefix), False

@@ -256,6 +256,7 @@ NOTICES: dict[str, dict[Language, str]] = {
     },
     "forgotten": {"en": "Forgotten:", "zh": "已忘掉："},
     "forgotten_count": {"en": "Forgotten: {count}.", "zh": "已忘掉 {count} 条。"},
+    "forgotten_before": {"en": "Forgotten. I know nothing of it any more.", "zh": "已忘掉，我不再记得这些内容。"},
     "forget_all_ask": {
         "en": (
             "Shall I forget everything that I have learned of you ({count}), on all channels where I know you? "
@@ -265,6 +266,13 @@ NOTICES: dict[str, dict[Language, str]] = {
             "要忘掉我记住的关于您的全部内容（{count} 条，包括我认识您的所有渠道）吗？"
             "请在 10 分钟内发送 /{prefix}forget all yes 确认。此操作无法撤销。"
         ),
+    },
+    "forgotten_all_before": {
+        "en": (
+            "Forgotten: all that I had learned of you, and earlier conversations are not searched any more. "
+            "What was written stays stored until whoever runs me erases it."
+        ),
+        "zh": "已忘掉我记住的关于您的全部内容，以前的对话也不再检索。聊天记录仍会保存，删除请联系我的管理员。",
     },
     "forget_all_done": {
         "en": (

@@ -39,9 +39,11 @@ class Commands:
         self._linking = linking
         self._live = live
 
-    async def answer(self, command: Command, route: Route, room: RoomSettings, *, again_ms: int | None = None) -> str:
-        """Do what the command says and return what to tell the person. `again_ms`: it may have been done before, by a turn that
-        broke off; its message came then. None: it begins."""
+    async def answer(
+        self, command: Command, route: Route, room: RoomSettings, *, turn_id: int, again_ms: int | None = None
+    ) -> str:
+        """Do what the command of this turn says and return what to tell the person. `again_ms`: the turn broke off once, and may
+        have done it then; its message came at that time. None: it begins."""
         if lasts(command) and not vouched(route.event.sender):
             return notice("unknown_sender", route.language)
         match command.name:
@@ -53,9 +55,9 @@ class Commands:
             case "memory":
                 return await self._what_is_known(route, room)
             case "forget" | "unlearn":
-                return await self._forget(command, route, room)
+                return await self._forget(command, route, room, again=again_ms is not None)
             case "link" | "unlink":
-                return await self._link(command, _by_name(route, room), again_ms=again_ms)
+                return await self._link(command, _by_name(route, room), turn_id=turn_id, again_ms=again_ms)
             case "help" | "stop" | "human":  # /stop acts past the lane, /human is said to humans (`human_turns.py`)
                 return self._help(route, room)
 
@@ -94,24 +96,25 @@ class Commands:
         window = notice("memory_window" if count else "memory_empty", route.language, count=count)
         return window if person is None else f"{await self._in_chat.shown(person, route)}\n\n{window}"
 
-    async def _forget(self, command: Command, route: Route, room: RoomSettings) -> str:
+    async def _forget(self, command: Command, route: Route, room: RoomSettings, *, again: bool) -> str:
         person = await self._person(route.event)
         if person is None:
             return notice("unknown_sender", route.language)
         if command.name == "unlearn":
-            return await self._in_chat.unlearn(person, route, room)
-        text, everything = await self._in_chat.forget(person, command.argument, route, room)
+            return await self._in_chat.unlearn(person, route, room, again=again)
+        text, everything = await self._in_chat.forget(person, command.argument, route, room, again=again)
         if everything and route.event.chat_type == "private":
             await self.new(route, room)
         return text
 
-    async def _link(self, command: Command, route: Route, *, again_ms: int | None) -> str:
+    async def _link(self, command: Command, route: Route, *, turn_id: int, again_ms: int | None) -> str:
         person = await self._person(route.event)
         if person is None:
             return notice("unknown_sender", route.language)
         if command.name == "link":
             return await self._linking.link(person, command.argument, route, again_ms=again_ms)
-        return await self._linking.unlink(person, identity_of(route.event.sender, kind=self._kind(route.event)), route)
+        identity = identity_of(route.event.sender, kind=self._kind(route.event))
+        return await self._linking.unlink(person, identity, route, turn_id=turn_id, again_ms=again_ms)
 
     async def _person(self, event: InboundEvent) -> int | None:
         return await self._people.person(event.sender, kind=self._kind(event))

@@ -238,7 +238,7 @@ class Responder:
         if command.name == "new" and command.argument and vouched(head.event.sender):
             return await self._answer(turn, routes, shown, said=command.argument)
         again_ms = turn.events[0].accepted_ms if turn.attempts else None
-        text = await self._commands.answer(command, head, room, again_ms=again_ms)
+        text = await self._commands.answer(command, head, room, turn_id=turn.turn_id, again_ms=again_ms)
         return Outgoing(text, personal=personal(command))
 
     def _tries(self, turn: Running) -> int:

@@ -104,10 +104,12 @@ class Links(Protocol):
         since. None: there is no such link, it is undone, or too old (`UNDO_MS`)."""
         ...
 
-    async def unlink(self, identity: Identity, *, fresh_id: int, now_ms: int) -> Parted | None:
+    async def unlink(
+        self, identity: Identity, *, fresh_id: int, now_ms: int, again_ms: int | None = None
+    ) -> Parted | None:
         """Take an account out of what it was joined to: the person that it was, with what went over and was not forgotten since.
         An account that others were joined to lets those go. `fresh_id` is for the new person where one is needed. None: it is
-        not linked."""
+        not linked. `again_ms`: it may have been done since then, with this `fresh_id`: what was done is returned, and no more is."""
         ...
 
     async def move(self, *, limit: int) -> bool:

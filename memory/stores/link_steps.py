@@ -196,7 +196,9 @@ def _renamed() -> Step[None]:
 # --- taking apart ---
 
 
-def unlink(dialect: Dialect, identity: Identity, *, fresh_id: int, now_ms: int) -> Step[Parted | None]:
+def unlink(
+    dialect: Dialect, identity: Identity, *, fresh_id: int, now_ms: int, again_ms: int | None
+) -> Step[Parted | None]:
     """Do what `Links.unlink` promises."""
     kind, tenant, account = identity_columns(identity)
     of: Values = {"kind": kind, "tenant": tenant, "account": account}
@@ -206,12 +208,25 @@ def unlink(dialect: Dialect, identity: Identity, *, fresh_id: int, now_ms: int) 
         return None
     holder = rows[0][0]
     yield from _locked(dialect, [holder])
-    sql = f"""SELECT l.id, l.linked_ms FROM link_accounts AS a JOIN links AS l ON l.id = a.link_id
-      WHERE {named} AND l.undone_ms IS NULL ORDER BY l.id LIMIT 1"""
-    links = yield Ask(sql, of)
+    if again_ms is not None:
+        if holder == fresh_id:
+            return Parted(persons=(fresh_id,), as_it_was=False)
+        theirs = (
+            f"SELECT link_id FROM link_accounts WHERE {named} UNION SELECT id FROM links WHERE survivor_id = :person"
+        )
+        sql = f"SELECT absorbed_id FROM links WHERE id IN ({theirs}) AND undone_ms >= :since ORDER BY id"
+        if done := (yield Ask(sql, of | {"person": holder, "since": again_ms})):
+            return Parted(persons=tuple(row[0] for row in done), as_it_was=True)
+    sql = f"""SELECT l.id, l.linked_ms, l.absorbed_id FROM link_accounts AS a JOIN links AS l ON l.id = a.link_id
+      WHERE {named} AND l.undone_ms IS NULL ORDER BY l.id"""
+    links: list[tuple[int, int]] = []
+    for link_id, linked_ms, absorbed in (yield Ask(sql, of)):
+        # It may have gone along with somebody, and have been taken out since: what is left of that link is others'.
+        if not links and (yield from _root(absorbed)) == holder:
+            links.append((link_id, linked_ms))
     if not links:  # the one that others were joined to
         sql = "SELECT id, linked_ms FROM links WHERE survivor_id = :person AND undone_ms IS NULL ORDER BY id"
-        links = yield Ask(sql, {"person": holder})
+        links = [(link_id, linked_ms) for link_id, linked_ms in (yield Ask(sql, {"person": holder}))]
     if not links:
         return None
     young = [link_id for link_id, linked_ms in links if now_ms - linked_ms <= UNDO_MS]

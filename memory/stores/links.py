@@ -36,8 +36,11 @@ class StoredLinks:
     async def undo(self, link_id: int, *, now_ms: int) -> Parted | None:
         return await self._write(steps.undo(self._dialect, link_id, now_ms=now_ms))
 
-    async def unlink(self, identity: Identity, *, fresh_id: int, now_ms: int) -> Parted | None:
-        return await self._write(steps.unlink(self._dialect, identity, fresh_id=fresh_id, now_ms=now_ms))
+    async def unlink(
+        self, identity: Identity, *, fresh_id: int, now_ms: int, again_ms: int | None = None
+    ) -> Parted | None:
+        step = steps.unlink(self._dialect, identity, fresh_id=fresh_id, now_ms=now_ms, again_ms=again_ms)
+        return await self._write(step)
 
     async def move(self, *, limit: int) -> bool:
         link = await self._write(steps.moving())

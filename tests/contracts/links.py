@@ -222,6 +222,7 @@ class LinkContract:
             account("cat"), fresh_id=1, now_ms=NOW
         )
         await moved(store)
+        assert None is await store.links.unlink(account("cat"), fresh_id=1, now_ms=NOW), "the others stay together"
         assert [ann, ann, cat] == [await somebody(store, name) for name in ("ann", "bob", "cat")]
         assert ["tea of cat"] == (await live(store, cat))[0]
         assert Parted(persons=(bob,), as_it_was=True) == await store.links.unlink(
@@ -246,6 +247,35 @@ class LinkContract:
         assert [ann, FRESH] == [await somebody(store, name) for name in ("ann", "bob")]
         assert ([], []) == await live(store, FRESH)
         assert ["oolong"] == (await live(store, ann))[0]
+
+    async def test_taken_apart_again_by_who_broke_off(self, store: FullStore) -> None:
+        """Once only: the link that is left, by which the account went along as another's, stays; what was done is told again,
+        and done where it had not come to that."""
+        ann, bob, cat = [await somebody(store, name, now_ms=NOW + n) for n, name in enumerate(("ann", "bob", "cat"))]
+        await joined(store, bob, cat)
+        await joined(store, ann, bob)
+
+        async def again(name: str, *, now_ms: int = NOW) -> Parted | None:
+            return await store.links.unlink(account(name), fresh_id=FRESH, now_ms=now_ms, again_ms=NOW)
+
+        assert Parted(persons=(cat,), as_it_was=True) == await again("cat")
+        assert Parted(persons=(cat,), as_it_was=True) == await again("cat")
+
+        assert [ann, ann, cat] == [await somebody(store, name) for name in ("ann", "bob", "cat")]
+        assert Parted(persons=(bob,), as_it_was=True) == await again("ann")
+        assert Parted(persons=(bob,), as_it_was=True) == await again("ann")
+        assert None is await again("nobody")
+
+    async def test_taken_apart_too_late_again_by_who_broke_off(self, store: FullStore) -> None:
+        """It is one new person, not two, nor none."""
+        ann, bob = await somebody(store, "ann"), await somebody(store, "bob")
+        await joined(store, ann, bob)
+        late = NOW + UNDO_MS + 1
+
+        for _ in range(2):
+            parted = await store.links.unlink(account("bob"), fresh_id=FRESH, now_ms=late, again_ms=late)
+            assert Parted(persons=(FRESH,), as_it_was=False) == parted
+        assert [ann, FRESH] == [await somebody(store, name) for name in ("ann", "bob")]
 
     async def test_what_was_never_linked(self, store: FullStore) -> None:
         await somebody(store, "ann")

@@ -3,8 +3,8 @@ With `SIGSTOP` behind that it stops there, and goes on from there when it is let
 
 The process is the real one, down to the database; only the object through which it reaches its storage counts the calls of
 one verb and, at the first, kills the process before the call is made or after it has returned. Without a verb it lives until
-one is named while it runs: `armed(gateway, "queues.accept", "before")`. The parts are `store`, `derived`, `persons`
-and `links` (the store's), and `queues`.
+one is named while it runs: `armed(gateway, "queues.accept", "before")`. The parts are `store`, `derived`, `persons`, `links`
+and `forgetting` (the store's), and `queues`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Deadly:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._inner, name)
-        if name in ("derived", "persons", "links"):
+        if name in ("derived", "persons", "links", "forgetting"):
             return Deadly(found, name, self._aim)
         if not inspect.iscoroutinefunction(found):
             return found
