@@ -1,12 +1,13 @@
 """Ledgers' partitions on PostgreSQL: one for each quarter of a year, by the turns' ids. What has had its time goes as a whole.
 
-Which there should be is decided here; the store asks, at its start and whenever the retention job runs.
+Which there should be is decided here; the store asks, at its start and whenever the retention job runs. What fits none stands in
+`ledgers_rest`: a turn of a quarter that is gone already, or that nobody made in time.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,35 +20,36 @@ from memory.stores.postgres_statement import statement
 logger = logging.getLogger(__name__)
 
 AHEAD = 2
-"""How many quarters beyond this one have their partition already. Without one a turn could not be stored."""
+"""How many quarters beyond this one have their partition already."""
 
 _LOCK = statement(f"SELECT pg_advisory_xact_lock({Lock.QUARTERS:d})")
 _BRIEFLY = statement("SET LOCAL lock_timeout = '500ms'")  # whoever comes after a change waits behind it
 _LONG = statement("SET LOCAL statement_timeout = 0")
-_PARTITIONS = statement("""SELECT c.relname::text,
-    substring(pg_get_expr(c.relpartbound, c.oid) FROM 'TO \\(''?(\\d+)')::bigint AS until_id
-  FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'ledgers'::regclass ORDER BY until_id""")
+_PARTITIONS = statement("""SELECT c.relname::text, substring(b.bound FROM 'FROM \\(''?(-?\\d+)')::bigint AS first_id,
+    substring(b.bound FROM 'TO \\(''?(-?\\d+)')::bigint AS until_id
+  FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid, pg_get_expr(c.relpartbound, c.oid) AS b (bound)
+  WHERE i.inhparent = 'ledgers'::regclass AND b.bound <> 'DEFAULT' ORDER BY until_id""")
+_REST = statement("LOCK TABLE ledgers_rest IN ACCESS EXCLUSIVE MODE")
 _ALONE = statement("LOCK TABLE ONLY ledgers IN ACCESS EXCLUSIVE MODE")
-_LOCK_NOT_AVAILABLE = "55P03"
 
 
 @dataclass(frozen=True, slots=True)
 class Quarter:
-    """A partition to make, for ids from `first_id` on and before `until_id`."""
+    """A partition, for ids from `first_id` on and before `until_id`; `first_id` None: for all that are smaller."""
 
     name: str
-    first_id: int
+    first_id: int | None
     until_id: int
 
 
-def missing(until_id: int, *, now_ms: int) -> Iterator[Quarter]:
-    """Yield the quarters that should have a partition at `now_ms` and begin at `until_id` or later, where the last one ends."""
-    wanted = datetime.fromtimestamp(now_ms / 1000, UTC)
-    last = wanted.year * 4 + (wanted.month - 1) // 3 + AHEAD
-    start = datetime.fromtimestamp(made_ms(until_id) / 1000, UTC)
-    for number in range(start.year * 4 + (start.month - 1) // 3, last + 1):
-        name = f"ledgers_{number // 4}q{number % 4 + 1}"
-        yield Quarter(name, _begins(number), _begins(number + 1))
+def missing(there: Collection[Quarter], *, now_ms: int) -> Iterator[Quarter]:
+    """Yield the quarters from `now_ms` on that should have a partition and have none, in their order."""
+    today = datetime.fromtimestamp(now_ms / 1000, UTC)
+    this = today.year * 4 + (today.month - 1) // 3
+    for number in range(this, this + AHEAD + 1):
+        begins, ends = _begins(number), _begins(number + 1)
+        if not any((one.first_id is None or one.first_id < ends) and begins < one.until_id for one in there):
+            yield Quarter(f"ledgers_{number // 4}q{number % 4 + 1}", begins, ends)
 
 
 def _begins(number: int) -> int:
@@ -56,8 +58,9 @@ def _begins(number: int) -> int:
 
 
 async def make_ahead(database: Database, *, now_ms: int) -> None:
-    """Make the partitions that `missing` says. Where somebody holds a lock too long that is left for the next time."""
-    if not any(missing(await _until(database), now_ms=now_ms)):
+    """Make the partitions that `missing` says; what came too early for them goes there. Where that can't be, for somebody who
+    holds a lock too long, it is left for the next time."""
+    if not any(missing(await _there(database), now_ms=now_ms)):
         return
     with _left_for_later("partitions of the ledgers are still to be made"):
         await _make_ahead(database, now_ms=now_ms)
@@ -65,17 +68,23 @@ async def make_ahead(database: Database, *, now_ms: int) -> None:
 
 async def _make_ahead(database: Database, *, now_ms: int) -> None:
     async with database.transaction() as transaction:
-        await transaction.fetch(_BRIEFLY)
-        await transaction.fetch(_LOCK)
-        for quarter in missing(await _until(transaction), now_ms=now_ms):
-            # Not CREATE TABLE … PARTITION OF: that stops everybody, attaching does not.
-            await transaction.fetch(statement(f"CREATE TABLE {quarter.name} (LIKE ledgers INCLUDING DEFAULTS)"))
-            await transaction.fetch(
-                statement(
-                    f"ALTER TABLE ledgers ATTACH PARTITION {quarter.name} "
-                    f"FOR VALUES FROM ({quarter.first_id}) TO ({quarter.until_id})"
-                )
-            )
+        for setting in (_LONG, _BRIEFLY, _LOCK):
+            await transaction.fetch(setting)
+        for quarter in missing(await _there(transaction), now_ms=now_ms):
+            await _make(transaction, quarter)
+
+
+async def _make(transaction: Transaction, quarter: Quarter) -> None:
+    # Not CREATE TABLE … PARTITION OF: that stops everybody, attaching only whoever looks at the rest.
+    await transaction.fetch(statement(f"CREATE TABLE {quarter.name} (LIKE ledgers INCLUDING DEFAULTS)"))
+    await transaction.fetch(_REST)
+    border = f"FROM ({quarter.first_id}) TO ({quarter.until_id})"
+    await transaction.fetch(
+        statement(f"""WITH late AS (DELETE FROM ledgers_rest
+      WHERE turn_id >= {quarter.first_id} AND turn_id < {quarter.until_id} RETURNING *)
+    INSERT INTO {quarter.name} SELECT * FROM late""")
+    )
+    await transaction.fetch(statement(f"ALTER TABLE ledgers ATTACH PARTITION {quarter.name} FOR VALUES {border}"))
 
 
 async def drop_old(database: Database, *, before_ms: int) -> int:
@@ -83,9 +92,9 @@ async def drop_old(database: Database, *, before_ms: int) -> int:
     went. One that is in use is left for the next time."""
     gone = 0
     with _left_for_later("partitions of the ledgers are still to be dropped"):
-        for name, until_id in await database.fetch(_PARTITIONS):
-            if until_id <= first_id(before_ms):
-                gone += await _drop(database, name, before_ms=before_ms)
+        for quarter in await _there(database):
+            if quarter.until_id <= first_id(before_ms):
+                gone += await _drop(database, quarter.name, before_ms=before_ms)
     return gone
 
 
@@ -107,12 +116,11 @@ async def _drop(database: Database, name: str, *, before_ms: int) -> int:
 def _left_for_later(what: str) -> Iterator[None]:
     try:
         yield
-    except Refused as refused:
-        if refused.sqlstate != _LOCK_NOT_AVAILABLE:
-            raise
-        logger.warning(what)
+    except (
+        Refused
+    ) as refused:  # nothing hangs on it: rows of a quarter that is not there go to the rest, old ones one by one
+        logger.warning(what, extra={"reason": str(refused)})
 
 
-async def _until(where: Database | Transaction) -> int:
-    partitions: Sequence[tuple[str, int]] = await where.fetch(_PARTITIONS)
-    return max((until_id for _, until_id in partitions), default=0)
+async def _there(where: Database | Transaction) -> list[Quarter]:
+    return [Quarter(*row) for row in await where.fetch(_PARTITIONS)]

@@ -1,0 +1,2 @@
+-- works with: 13
+-- Partitions are for a server whose tables grow beyond one disk; a file has one table for all.
