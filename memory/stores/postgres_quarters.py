@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from memory.ids import first_id, made_ms
+from memory.ids import first_id
 from memory.postgres_locks import Lock
 from memory.stores.postgres_pool import Database, Refused, Transaction
 from memory.stores.postgres_statement import statement

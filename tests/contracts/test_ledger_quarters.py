@@ -117,7 +117,7 @@ async def test_what_is_there_at_first_and_two_quarters_ahead(store: PostgresStor
 
 
 async def test_the_job_makes_room_for_the_months_to_come(store: PostgresStore, column: PostgresColumn) -> None:
-    """Years on, without a restart: the three that are wanted then, once, whoever asks again; turns of that year are stored there."""
+    """Years on, without a restart: the three that are wanted then, once, whoever asks again; turns of then stand there."""
     before, later = await partitions(column), TODAY + 1000 * DAY
     for _ in range(2):
         await store.make_room(now_ms=ms(later))
