@@ -261,6 +261,6 @@ class Asking:
     def _begin_again(self, turn: Running, draft: Draft) -> None:
         if draft.text:
             self._streams.reset([event.id for event in turn.events])
-        draft.text = ""
+        draft.text, draft.done = "", None
         draft.hand_over = None
         draft.steps.clear()

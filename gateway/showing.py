@@ -1,6 +1,7 @@
 """What people see while the agent answers: the sign that it does, and the text as far as it has come.
 
-Never in the way of the answer: a call that fails or finds no budget is dropped, and the next one shows all there is by then.
+Never in the way of the answer: a call that fails or finds no budget is dropped, and the next one shows all there is by then. What
+is whole is not shown: the reply itself comes next.
 The message that shows the text is kept on the turn, so that the next attempt after a crash goes on with it, and the finished
 reply takes its place.
 """
@@ -25,6 +26,10 @@ from gateway.sending import Channels
 from gateway.waits import happens
 
 logger = logging.getLogger(__name__)
+
+AT_ONCE_S = 0.1
+"""Seconds behind the first words within which an answer may become whole: then one call says it all, where showing it first would
+take two, and of some platforms' budgets the second is the scarcer one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +157,7 @@ class Shown:
 
     async def _show(self, draft: Draft, *, every_s: float, lasts_s: float | None) -> None:
         """Show the text whenever it has grown, at most once in `every_s`; also when it has not, before it is seen no more."""
-        last = ""
+        last, first = "", True
         while True:
             fades = last and self._message_id is None
             try:
@@ -160,11 +165,12 @@ class Shown:
                     await draft.changed.wait()
             except TimeoutError:
                 last = ""
-            if self._over.is_set():
+            if self._over.is_set() or (first and await happens(self._over, within_s=AT_ONCE_S)):
                 return
+            first = False
             draft.changed.clear()
             text = draft.text
-            if text.strip() and text != last:
+            if draft.done is None and text.strip() and text != last:
                 if await self._text(text):
                     last = text
                 if await happens(self._over, within_s=every_s):

@@ -13,13 +13,14 @@ import pytest
 
 from adapters.base import Address, Call, Rate, Receipt
 from adapters.errors import Refused, Throttled, Unknown, Unreachable
+from gateway.agent import Done
 from gateway.asking import Draft
 from gateway.errors import StoreBusy
 from gateway.inbox.base import Claim, Event, NewEvent
 from gateway.inbox.sqlite import SqliteInbox
 from gateway.lanes import Running
 from gateway.pacing import Pacing
-from gateway.showing import Showing, Shown
+from gateway.showing import AT_ONCE_S, Showing, Shown
 from memory.ids import Ids
 from tests.unit.test_delivery import One, Platform, open_box
 
@@ -164,6 +165,39 @@ async def test_the_text_grows_in_one_message_that_the_reply_replaces(house: Hous
     assert "m1" == await house.kept()
     assert ["sign on", "sign off"] == [line for line in stage.seen if line.startswith("sign")]
     assert ["signed", "shown", "shown", "signed"] == house.counts
+
+
+async def test_what_is_whole_at_once_is_not_shown_first(house: House) -> None:
+    """An answer in one piece is one call: the reply (of edits Slack bears 50 a minute). The sign stays; it was there before."""
+    stage, made = Stage(), draft()
+    async with house.showing(stage) as shown:
+        shown.follow(made)
+        await stage.until(lambda: stage.seen == ["sign on"])
+        write(made, "你好 👋")
+        made.done = Done(finish="stop")
+        await asyncio.sleep(2 * AT_ONCE_S)  # for as long as the store takes
+        assert None is await shown.end()
+
+    assert ["sign on", "sign off"] == stage.seen
+
+
+async def test_the_last_words_come_with_the_reply(house: House) -> None:
+    """What has been shown in part is not shown as a whole, to be edited into the same again; a fallback's answer is shown."""
+    stage, made = Stage(), draft()
+    async with house.showing(stage) as shown:
+        shown.follow(made)
+        write(made, "one")
+        await stage.until(lambda: len(stage.texts()) == 1)
+        made.done = Done(finish="stop")
+        write(made, " two")
+        while made.changed.is_set():
+            await asyncio.sleep(0)
+        made.text, made.done = "", None
+        write(made, "else")
+        await stage.until(lambda: len(stage.texts()) == 2)
+        assert "m1" == await shown.end()
+
+    assert ["None: one", "m1: else"] == stage.texts()
 
 
 async def test_the_next_attempt_goes_on_with_the_same_message(house: House) -> None:
