@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from gateway.errors import LeaseLost, StoreBusy
-from gateway.inbox.base import Claim, Event, HaltReason, Inbox
-from gateway.waits import boottime_s, happens
-from memory.errors import Fenced
+from gateway.inbox.base import Claim, Event, Excuse, HaltReason, Inbox
+from gateway.waits import boottime_s, happens, retry_wait_s
+from memory.errors import Fenced, StoreUnavailable
 
 logger = logging.getLogger(__name__)
 
@@ -24,8 +24,18 @@ _LIGHTEST_FIRST = (None, *get_args(HaltReason))
 HALT_LOOKS_S = 0.2
 """Time between two looks for what others want halted, at least: what changes meanwhile is seen in one."""
 
-Ending = Literal["ended", "interrupted", "broke"]
-"""How a run of a turn ended; after the last two its events are still there."""
+LONGEST_REST_S = 10.0
+"""Between two starts of a turn that broke off: a database that was away is back, and an overloaded one gets some air."""
+
+EXCUSED_MOST = 30
+"""So many starts of a turn are excused because the store broke them off: five minutes of rests, which an overload may last. What
+a store can never take comes to its end, too."""
+
+UNWRITTEN_MOST = 10_000
+"""Excuses kept for when the store is back; what is more is forgotten, the oldest first."""
+
+Ending = Literal["ended", "interrupted", "broke", "unstored"]
+"""How a run of a turn ended; but after the first its events are still there. `unstored`: by the store's fault, not its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +57,8 @@ class Running:
     turn_id: int
     speaker: str
     events: tuple[Event, ...]
-    attempts: int  # starts before this one that broke off; beginnings cut short by their own speaker don't count
+    attempts: int  # starts before this one
+    tries: int = 0  # those of them that count: neither cut short by their own speaker nor broken off by the store
     reason: HaltReason | None = None
     halted: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -94,15 +105,6 @@ def _joins(event: Event, head: Event, rule: Gathering, gathering: Callable[[Even
     return not own.alone and own.target == rule.target
 
 
-@dataclass(frozen=True, slots=True)
-class _Begun:
-    """How the last run of a turn that is to begin again has ended; `excused` of its starts were cut short by an interruption."""
-
-    head: int = 0
-    ending: Ending = "ended"
-    excused: int = 0
-
-
 Respond = Callable[[Running], Awaitable[None]]
 
 
@@ -140,6 +142,8 @@ class Lanes:
         self._retry_s = retry_s
         self._late = late
         self._clock_s = clock_s
+        self._due_s = clock_s() + lease_s
+        self._unwritten: dict[int, Excuse] = {}  # by event
         self._claims: dict[str, _Held] = {}
         self._running: dict[str, Running] = {}
         self._draining = asyncio.Event()
@@ -215,6 +219,8 @@ class Lanes:
                 continue
             asked = self._clock_s()
             try:
+                if self._unwritten:
+                    await self._excuse(list(self._unwritten.values()))
                 claims = await self._inbox.claim(free)
                 if not claims:
                     seen = await self._change(seen)
@@ -223,6 +229,8 @@ class Lanes:
                 await happens(self._draining, within_s=self._retry_s)
                 continue
             for claim in claims:
+                if claim.lane in self._claims:
+                    self._lost(self._claims[claim.lane])
                 task = tasks.create_task(self._lane(claim), name=f"lane {claim.lane}")
                 self._claims[claim.lane] = _Held(claim, task, asked + self._lease_s)
 
@@ -240,10 +248,10 @@ class Lanes:
 
     async def _renew(self) -> None:
         while True:
-            due = self._clock_s() + self._lease_s / 3
+            self._due_s = self._clock_s() + self._lease_s / 3
             await asyncio.sleep(self._lease_s / 3)
             asked = self._clock_s()
-            self._late(max(asked - due, 0))
+            self._late(max(asked - self._due_s, 0))
             # Nobody has to say that a lease has run out: a process that was stopped, or is cut off, ends its turns by itself.
             out = {
                 lane
@@ -252,6 +260,7 @@ class Lanes:
             }
             for lane in out:
                 self._lost(self._claims[lane])
+            self._due_s = asked + self._lease_s  # how long the renewal takes is the store's affair
             claims = {lane: held.claim for lane, held in self._claims.items() if lane not in out}
             if not claims:
                 continue
@@ -271,7 +280,15 @@ class Lanes:
 
     def _lost(self, held: _Held) -> None:
         logger.warning("lane lost", extra={"lane": held.claim.lane})
+        if (turn := self._running.get(held.claim.lane)) is not None and turn.claim == held.claim:
+            self._cut_off(turn.events)
         held.task.cancel()
+
+    def _cut_off(self, events: Sequence[Event]) -> None:
+        """Excuse what ran in a lane that was lost, unless this process has stood still for as long as that takes: what ran may be
+        the reason. Leases are renewed thrice a lease, so a stand-still that costs one makes the next renewal that late."""
+        if events[0].excused < EXCUSED_MOST and self._clock_s() - self._due_s < self._lease_s / 3:
+            self._keep(events)
 
     async def _hear(self) -> None:
         """Halt what others want halted."""
@@ -290,19 +307,23 @@ class Lanes:
             await asyncio.sleep(HALT_LOOKS_S)
 
     async def _lane(self, claim: Claim) -> None:
-        begun = _Begun()
+        interrupted = 0  # the head of a turn that begins again with what cut it short
         try:
             while not self._draining.is_set():
                 events = await self._inbox.waiting(claim.lane)
                 if events:
                     # An admin may have taken up again what stands before it.
-                    again = begun if events[0].id == begun.head else _Begun()
-                    turn = next_turn(events, self._gathering, interrupted=again.ending == "interrupted")
-                    ending = await self._turn(claim, turn, excused=again.excused)
-                    if ending != "ended":
-                        begun = _Begun(turn[0].id, ending, again.excused + (ending == "interrupted"))
+                    turn = next_turn(events, self._gathering, interrupted=events[0].id == interrupted)
+                    ending = await self._turn(claim, turn)
+                    if ending in ("broke", "unstored"):
+                        await self._rest(turn, excused=ending == "unstored")
+                        break
+                    if ending == "interrupted":
+                        interrupted = turn[0].id
                 elif await self._inbox.release(claim):
                     return
+            # What a turn that broke off has sent to a store may still be on its way there. Under the lane's next number the turn
+            # begins again as if another had it: what comes late then changes nothing.
             await self._inbox.release(claim, hand_over=True)
         except (LeaseLost, Fenced):
             logger.warning("lane taken over", extra={"lane": claim.lane})
@@ -314,28 +335,63 @@ class Lanes:
                 del self._claims[claim.lane]
             self._slot_free.set()
 
-    async def _turn(self, claim: Claim, events: tuple[Event, ...], *, excused: int) -> Ending:
+    async def _rest(self, events: tuple[Event, ...], *, excused: bool) -> None:
+        """Wait until a turn that broke off may begin again; the longer, the more often it has begun."""
+        if excused:
+            self._keep(events)
+        wait_s = min(retry_wait_s(events[0].attempts + 1, first_s=self._retry_s), LONGEST_REST_S)
+        await happens(self._draining, within_s=wait_s)
+        if excused:
+            await self._excuse(_excuses(events))
+
+    def _keep(self, events: Sequence[Event]) -> None:
+        """Have this start of these events excused, when that can be written."""
+        self._unwritten |= {excuse.event_id: excuse for excuse in _excuses(events)}
+        for event_id in list(self._unwritten)[:-UNWRITTEN_MOST]:
+            del self._unwritten[event_id]
+
+    async def _excuse(self, excuses: Sequence[Excuse]) -> None:
+        """Write excuses. Raises `StoreBusy`."""
+        await self._inbox.excuse(excuses)
+        for excuse in excuses:
+            if self._unwritten.get(excuse.event_id) == excuse:
+                del self._unwritten[excuse.event_id]
+
+    async def _turn(self, claim: Claim, events: tuple[Event, ...]) -> Ending:
         """Run a turn; return how that ended."""
         turn = Running(
             claim=claim,
             turn_id=events[0].turn_id,
             speaker=events[0].speaker,
             events=events,
-            attempts=max(events[0].attempts - excused, 0),
+            attempts=events[0].attempts,
+            tries=max(events[0].attempts - events[0].excused, 0),
         )
         if any(event.halt == "stopped" for event in events):
             turn.halt("stopped")  # said to an instance that is gone
+        about = {"lane": claim.lane, "turn": turn.turn_id}
         self._running[claim.lane] = turn
         try:
             await self._respond(turn)
         except (LeaseLost, Fenced):
+            self._cut_off(events)
             raise
+        except (StoreBusy, StoreUnavailable):
+            logger.warning("turn broken off by the store", exc_info=True, extra=about)
+            return "unstored" if events[0].excused < EXCUSED_MOST else "broke"
         except Exception:
             # The events stay in the lane; the attempt is counted, so that a turn that always fails ends as dead.
-            logger.exception("turn broke off", extra={"lane": claim.lane, "turn": turn.turn_id})
-            await happens(self._draining, within_s=self._retry_s)
+            logger.exception("turn broke off", extra=about)
             return "broke"
         finally:
             if self._running.get(claim.lane) is turn:  # else the lane was lost, and runs here anew
                 del self._running[claim.lane]
-        return "interrupted" if turn.reason == "interrupted" else "ended"
+        if turn.reason != "interrupted":
+            return "ended"
+        self._keep(events)
+        await self._excuse(_excuses(events))
+        return "interrupted"
+
+
+def _excuses(events: Sequence[Event]) -> list[Excuse]:
+    return [Excuse(event_id=event.id, attempts=event.attempts, excused=event.excused) for event in events]

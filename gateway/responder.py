@@ -137,7 +137,7 @@ class Responder:
         if not routes:
             return
         ids = [event.id for event in turn.events]
-        if turn.attempts > self._tries(turn):
+        if turn.tries > self._most_tries(turn):
             # Not even the notice could be stored: end it without, or it would come back for ever.
             text = notice("gave_up", routes[0].language)
             await self._end(turn, turn.events, Outcome(state="dead", code="gave_up", message=text))
@@ -216,7 +216,7 @@ class Responder:
     async def _outgoing(self, turn: Running, routes: list[Route], shown: Shown) -> Outgoing | None:
         """Decide what the turn needs: a notice, a command's answer or the agent's. None: it begins again."""
         head, room = routes[0], self._room(routes[0])
-        if turn.attempts >= self._tries(turn):
+        if turn.tries >= self._most_tries(turn):
             return failure("gave_up", notice("gave_up", head.language), state="dead")
         if head.event.channel not in self._live.configuration.settings.channels:
             return failure("channel_removed", notice("channel_removed", head.language), state="dead")
@@ -241,7 +241,7 @@ class Responder:
         text = await self._commands.answer(command, head, room, turn_id=turn.turn_id, again_ms=again_ms)
         return Outgoing(text, personal=personal(command))
 
-    def _tries(self, turn: Running) -> int:
+    def _most_tries(self, turn: Running) -> int:
         """Return how often the turn may begin: once more where an admin took it up again, as that counts as its first try."""
         return self._live.configuration.settings.queue.attempts + (turn.events[0].outcome is not None)
 

@@ -93,6 +93,7 @@ class TraceActs:
                 code=code_of(event),
                 reason=(event.outcome.reason if event.outcome is not None else None) or "",
                 attempts=event.attempts,
+                excused=event.excused,
             ),
             conversation=await self._conversation(event, route, ledger),
             session=event.session,

@@ -90,6 +90,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     shown: str | None = None  # the message that shows the reply while it is made
     subject: bytes | None = None  # a digest
     halt: HaltReason | None = None  # of a running one, and of one that ran
+    excused: int = 0  # how many of its attempts count as no try
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,6 +115,15 @@ class Halt(msgspec.Struct, frozen=True, kw_only=True):
     event_id: int
     attempts: int
     reason: HaltReason
+
+
+class Excuse(msgspec.Struct, frozen=True, kw_only=True):
+    """A start of this event that ended by no fault of its own. Before it there were `attempts` others, `excused` of them
+    excused."""
+
+    event_id: int
+    attempts: int
+    excused: int
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,6 +176,15 @@ class Chunk(msgspec.Struct, frozen=True, kw_only=True):
     message_id: str | None = None
     error: str | None = None
     shown: str | None = None  # the message that this chunk replaces
+
+
+class Sent(msgspec.Struct, frozen=True, kw_only=True):
+    """A call to a platform, as far as its budgets are concerned. `address` as in a `Chunk`; `edit`: for a message that stood there;
+    `at_ms`: when its end became known, None: it has not yet."""
+
+    address: bytes
+    edit: bool
+    at_ms: int | None
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -258,6 +277,11 @@ class Inbox(Protocol):
 
     async def halts(self, ids: Sequence[int]) -> list[Halt]:
         """Return what was noted by `halt` on these events, also if they have ended since."""
+        ...
+
+    async def excuse(self, excuses: Sequence[Excuse]) -> None:
+        """Let these starts count as no try (`Event.excused`); one that never took place does not. No fence: said, once the
+        database can be reached again, by who ran the turn, whoever has the lane by then. Repeating it changes nothing."""
         ...
 
     async def show(self, ids: Sequence[int], shown: str, *, lane: str, fence: int) -> None:
@@ -385,6 +409,11 @@ class Outbox(Protocol):
 
     async def clear(self, queue: str) -> bool:
         """Whether nothing waits in the queue, and nothing of it is being sent."""
+        ...
+
+    async def recent(self, channel: str, *, since_ms: int) -> list[Sent]:
+        """Return what a channel's platform has been asked to take since then, or is being asked, in any order: of turns that were
+        accepted within a quarter of an hour before, which is nearly all there is and bounds what is read."""
         ...
 
     async def next_due_ms(self, *, elsewhere: Collection[str] = ()) -> int | None:

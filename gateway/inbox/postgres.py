@@ -26,12 +26,14 @@ from gateway.inbox.base import (
     Chunk,
     Claim,
     Event,
+    Excuse,
     Halt,
     HaltReason,
     NewEvent,
     Outcome,
     Redirect,
     Reply,
+    Sent,
     Stats,
 )
 from gateway.inbox.batch import RETRY_AFTER_S, GroupCommit
@@ -127,6 +129,7 @@ class PostgresInbox:
         self._waiting = GroupCommit(self._waiting_batch, name="waiting")
         self._amendments = GroupCommit(self._amendments_batch, name="amendments")
         self._start = GroupCommit(self._start_batch, name="start")
+        self._excuse = GroupCommit(self._excuse_batch, name="excuses")
         self._show = GroupCommit(self._show_batch, name="show")
         self._finish = GroupCommit(self._finish_batch, name="finish")
         self._release = GroupCommit(self._release_batch, name="release")
@@ -151,6 +154,7 @@ class PostgresInbox:
                 self._waiting,
                 self._amendments,
                 self._start,
+                self._excuse,
                 self._show,
                 self._finish,
                 self._release,
@@ -218,6 +222,9 @@ class PostgresInbox:
     async def halts(self, ids: Sequence[int]) -> list[Halt]:
         async with self._connection() as db:
             return await events.halts(db, ids)
+
+    async def excuse(self, excuses: Sequence[Excuse]) -> None:
+        await self._excuse(excuses)
 
     async def show(self, ids: Sequence[int], shown: str, *, lane: str, fence: int) -> None:
         await self._show(Show(ids, shown, lane, fence))
@@ -328,6 +335,10 @@ class PostgresInbox:
         async with self._connection() as db:
             return await outbox.clear(db, queue)
 
+    async def recent(self, channel: str, *, since_ms: int) -> list[Sent]:
+        async with self._connection() as db:
+            return await outbox.recent(db, channel, since_ms=since_ms)
+
     async def next_due_ms(self, *, elsewhere: Collection[str] = ()) -> int | None:
         async with self._connection() as db:
             return await outbox.next_due_ms(db, elsewhere=elsewhere)
@@ -399,6 +410,11 @@ class PostgresInbox:
             results = await events.start(db, batch, owner=self._member.id)
         self._member.backlog -= sum(len(result) for result in results if isinstance(result, list))
         return results
+
+    async def _excuse_batch(self, batch: Sequence[Sequence[Excuse]]) -> Sequence[None]:
+        async with self._connection() as db:
+            await events.excuse(db, [excuse for excuses in batch for excuse in excuses])
+        return [None] * len(batch)
 
     async def _show_batch(self, batch: Sequence[Show]) -> Sequence[Exception | None]:
         async with self._connection() as db:

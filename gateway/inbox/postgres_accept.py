@@ -32,7 +32,7 @@ WITH jobs AS MATERIALIZED (
     %(id)s::bigint[], %(turn_id)s::bigint[], %(lane)s::text[], %(channel)s::text[], %(kind)s::text[],
     %(speaker)b::bytea[], %(body)b::bytea[], %(token)s::text[], %(fingerprint)s::text[], %(state)s::text[],
     %(outcome)s::text[], %(attempts)s::int[], %(accepted_ms)s::bigint[], %(session)s::text[],
-    %(shown)s::text[], %(subject)b::bytea[], %(halt)s::text[]
+    %(shown)s::text[], %(subject)b::bytea[], %(halt)s::text[], %(excused)s::int[]
   ) WITH ORDINALITY AS j ({EVENT_COLUMNS}, place)
 ), digests AS MATERIALIZED (
   SELECT * FROM unnest(%(digests)b::bytea[], %(whose)s::bigint[]) AS d (digest, id)

@@ -39,7 +39,8 @@ _LOCK_LANE = """INSERT INTO inbox_lanes (lane, since_ms) VALUES (%s, %s)
 _LOCK_QUEUES = """INSERT INTO outbox_queues (queue, due_ms) SELECT queue, %s FROM unnest(%s::text[]) AS q (queue)
   ORDER BY queue COLLATE "C" ON CONFLICT (queue) DO UPDATE SET due_ms = 0 WHERE false"""
 _REOPEN = """UPDATE inbox_events SET state = 'accepted', outcome = CASE kind WHEN 'message' THEN %s::text END, attempts = 1,
-  shown = NULL, halt = NULL, notice_of = NULL, reopened = reopened + 1, owner = CASE kind WHEN 'control' THEN 0 ELSE owner END
+  excused = 0, shown = NULL, halt = NULL, notice_of = NULL, reopened = reopened + 1,
+  owner = CASE kind WHEN 'control' THEN 0 ELSE owner END
   WHERE id = ANY(%s::bigint[])"""
 _REPLIED = """UPDATE inbox_events SET state = 'replied', outcome = CASE state WHEN 'dead' THEN notice_of ELSE outcome END,
   notice_of = NULL, reopened = reopened + 1 WHERE id = ANY(%s::bigint[])"""

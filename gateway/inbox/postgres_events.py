@@ -18,7 +18,7 @@ import msgspec
 from psycopg import AsyncConnection
 
 from gateway.errors import LeaseLost
-from gateway.inbox.base import Claim, Event, Halt, HaltReason, Outcome, Stats
+from gateway.inbox.base import Claim, Event, Excuse, Halt, HaltReason, Outcome, Stats
 from gateway.inbox.rows import (
     BEGUN_AGAIN,
     EVENT_COLUMNS,
@@ -135,13 +135,17 @@ async def start(db: Connection, batch: Sequence[Start], *, owner: int) -> list[l
     ]
 
 
+# The lanes of the events in question, whoever holds them, in the order of locks.
+_THEIR_LANES = """locked AS MATERIALIZED (
+  SELECT 1 FROM inbox_lanes WHERE lane = ANY(ARRAY(SELECT lane FROM inbox_events WHERE id = ANY(%(ids)s::bigint[])))
+  ORDER BY lane FOR NO KEY UPDATE)"""
+
+
 async def halt(db: Connection, ids: Sequence[int], reason: HaltReason) -> list[int]:
     """Note that the turns of those that run are to end early; return those."""
     cursor = await db.execute(
         f"""
-        WITH locked AS MATERIALIZED (
-          SELECT 1 FROM inbox_lanes WHERE lane = ANY(ARRAY(SELECT lane FROM inbox_events WHERE id = ANY(%(ids)s::bigint[])))
-          ORDER BY lane FOR NO KEY UPDATE)
+        WITH {_THEIR_LANES}
         UPDATE inbox_events e
         SET halt = CASE WHEN halt IS NULL OR halt = ANY(%(lighter)s::text[]) THEN %(reason)s ELSE halt END
         WHERE e.id = ANY(%(ids)s::bigint[]) AND NOT e.{ENDED} AND e.state <> 'accepted' AND e.kind = 'message'
@@ -159,6 +163,24 @@ async def halts(db: Connection, ids: Sequence[int]) -> list[Halt]:
         "SELECT id, attempts, halt FROM inbox_events WHERE id = ANY(%s::bigint[]) AND halt IS NOT NULL", (list(ids),)
     )
     return [Halt(event_id=id_, attempts=attempts, reason=reason) for id_, attempts, reason in await cursor.fetchall()]
+
+
+async def excuse(db: Connection, excuses: Sequence[Excuse]) -> None:
+    """Let these starts count as no try."""
+    last = {one.event_id: one for one in excuses}
+    place = "array_position(%(ids)s::bigint[], e.id)"
+    await db.execute(
+        f"""
+        WITH {_THEIR_LANES}
+        UPDATE inbox_events e SET excused = greatest(e.excused, (%(excused)s::int[])[{place}] + 1)
+        WHERE e.id = ANY(%(ids)s::bigint[]) AND NOT e.{ENDED} AND e.attempts > (%(attempts)s::int[])[{place}]
+          AND (SELECT count(*) FROM locked) >= 0""",
+        {
+            "ids": list(last),
+            "excused": [one.excused for one in last.values()],
+            "attempts": [one.attempts for one in last.values()],
+        },
+    )
 
 
 async def show(db: Connection, batch: Sequence[Show], *, owner: int) -> list[Exception | None]:

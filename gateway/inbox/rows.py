@@ -23,6 +23,9 @@ LIVE = "state IN ('waiting', 'sending')"  # chunks
 BEGUN_AGAIN = "halt = CASE halt WHEN 'stopped' THEN halt END"
 """What a message keeps of why its turn was to end early when that begins again."""
 
+RECENT_MS = 900_000
+"""Milliseconds before what is asked for within which `Outbox.recent` looks for turns."""
+
 UNSAID = "EXISTS (SELECT 1 FROM outbox_chunks c WHERE c.turn_id = a.turn_id AND c.part = 0 AND c.state = 'dead')"
 """That nothing came of announcement `a`."""
 
@@ -32,7 +35,7 @@ OLD_ANNOUNCED = f"""DELETE FROM outbox_chunks WHERE id IN (SELECT c.id FROM outb
 
 EVENT_COLUMNS = (
     "id, turn_id, lane, channel, kind, speaker, body, token, fingerprint,"
-    " state, outcome, attempts, accepted_ms, session, shown, subject, halt"
+    " state, outcome, attempts, accepted_ms, session, shown, subject, halt, excused"
 )
 CHUNK_COLUMNS = (
     "id, turn_id, channel, queue, address, part, parts, text, state, attempts, due_ms, message_id, error, shown"
@@ -115,6 +118,7 @@ def event_row(event: Event) -> tuple[Any, ...]:
         event.shown,
         event.subject,
         event.halt,
+        event.excused,
     )
 
 
@@ -139,6 +143,7 @@ def event_of(row: Sequence[Any]) -> Event:
         shown=row[14],
         subject=row[15],
         halt=row[16],
+        excused=row[17],
     )
 
 

@@ -26,12 +26,14 @@ from gateway.inbox.base import (
     Chunk,
     Claim,
     Event,
+    Excuse,
     Halt,
     HaltReason,
     NewEvent,
     Outcome,
     Redirect,
     Reply,
+    Sent,
     Stats,
 )
 from gateway.inbox.batch import RETRY_AFTER_S
@@ -126,6 +128,9 @@ class SqliteInbox:
 
     async def halts(self, ids: Sequence[int]) -> list[Halt]:
         return self._file.read(lambda db: events.halts(db, ids))
+
+    async def excuse(self, excuses: Sequence[Excuse]) -> None:
+        await self._file.write(lambda db: events.excuse(db, excuses))
 
     async def show(self, ids: Sequence[int], shown: str, *, lane: str, fence: int) -> None:
         await self._file.write(self._fenced(lane, fence, lambda db: events.show(db, ids, shown, lane=lane)))
@@ -245,6 +250,9 @@ class SqliteInbox:
 
     async def clear(self, queue: str) -> bool:
         return self._file.read(lambda db: outbox.clear(db, queue))
+
+    async def recent(self, channel: str, *, since_ms: int) -> list[Sent]:
+        return self._file.read(lambda db: outbox.recent(db, channel, since_ms=since_ms))
 
     async def next_due_ms(self, *, elsewhere: Collection[str] = ()) -> int | None:
         return self._file.read(lambda db: outbox.next_due_ms(db, elsewhere=elsewhere))

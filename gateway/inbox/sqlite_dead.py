@@ -23,7 +23,8 @@ _EVENTS = f"""SELECT {EVENT_COLUMNS}, dealt_ms, reopened, notice_of FROM inbox_e
 _CHUNKS = f"SELECT {CHUNK_COLUMNS}, dealt_ms FROM outbox_chunks WHERE turn_id = :turn ORDER BY id"
 
 _REOPEN = """UPDATE inbox_events SET state = 'accepted', outcome = CASE kind WHEN 'message' THEN ? END, attempts = 1,
-  shown = NULL, halt = NULL, notice_of = NULL, reopened = reopened + 1, owner = CASE kind WHEN 'control' THEN 0 ELSE owner END
+  excused = 0, shown = NULL, halt = NULL, notice_of = NULL, reopened = reopened + 1,
+  owner = CASE kind WHEN 'control' THEN 0 ELSE owner END
   WHERE id = ?"""
 _REPLIED = """UPDATE inbox_events SET state = 'replied', outcome = CASE state WHEN 'dead' THEN notice_of ELSE outcome END,
   notice_of = NULL, reopened = reopened + 1 WHERE id = ?"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 
-from gateway.inbox.base import Accepted, Event, Halt, HaltReason, NewEvent, Outcome, Stats
+from gateway.inbox.base import Accepted, Event, Excuse, Halt, HaltReason, NewEvent, Outcome, Stats
 from gateway.inbox.rows import (
     BEGUN_AGAIN,
     EVENT_COLUMNS,
@@ -123,6 +123,14 @@ def halts(db: sqlite3.Connection, ids: Iterable[int]) -> list[Halt]:
         for event_id in ids
         for attempts, reason in db.execute(find, (event_id,)).fetchall()
     ]
+
+
+def excuse(db: sqlite3.Connection, excuses: Iterable[Excuse]) -> None:
+    """Let these starts count as no try."""
+    db.executemany(
+        f"UPDATE inbox_events SET excused = max(excused, ?) WHERE id = ? AND attempts > ? AND {WAITING}",
+        [(one.excused + 1, one.event_id, one.attempts) for one in excuses],
+    )
 
 
 def show(db: sqlite3.Connection, ids: Iterable[int], shown: str, *, lane: str) -> None:

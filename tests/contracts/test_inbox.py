@@ -8,6 +8,7 @@ import pytest
 
 from tests.contracts.announcing import AnnounceContract, GiveUpContract
 from tests.contracts.dead import LetterContract
+from tests.contracts.excusing import ExcuseContract
 from tests.contracts.halting import HaltContract
 from tests.contracts.inbox import AcceptContract, LaneContract
 from tests.contracts.moves import LaneMoveContract, RedirectContract
@@ -44,6 +45,10 @@ class TestWithdraw(WithdrawContract):
 
 class TestHalt(HaltContract):
     """Cutting short what runs."""
+
+
+class TestExcuse(ExcuseContract):
+    """What was not a message's own fault."""
 
 
 class TestSiblings(SiblingContract):

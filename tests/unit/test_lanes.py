@@ -217,7 +217,7 @@ async def test_a_turn_that_breaks_is_tried_again_in_its_place(inbox: SqliteInbox
 
     async def fail_twice(turn: Running) -> None:
         if turn.claim.lane == "bad" and len(attempts) < 3:
-            attempts.append(turn.attempts)
+            attempts.append(turn.tries)
             if len(attempts) < 3:
                 raise RuntimeError("broken")
 
@@ -250,7 +250,7 @@ async def test_an_interrupted_turn_begins_again_with_what_was_added(inbox: Sqlit
         await settled(inbox, ids)
 
     assert ids == numbers(last.events)
-    assert 0 == last.attempts
+    assert 0 == last.tries
 
 
 @pytest.mark.parametrize(
@@ -316,7 +316,7 @@ async def test_interruptions_stay_excused_when_a_later_start_breaks(inbox: Sqlit
     seen: list[tuple[int, list[int]]] = []
 
     async def interrupt_then_break(turn: Running) -> None:
-        seen.append((turn.attempts, numbers(turn.events)))
+        seen.append((turn.tries, numbers(turn.events)))
         if len(seen) <= 2:
             ids.append(await put(inbox, "l"))
             turn.halt("interrupted")
@@ -339,7 +339,7 @@ async def test_what_is_taken_up_again_is_not_joined_for_an_interruption_behind_i
     attempts: list[int] = []
 
     async def until_taken_up(turn: Running) -> None:
-        attempts.append(turn.attempts)
+        attempts.append(turn.tries)
         if len(attempts) == 1:
             assert await inbox.letters.reopen(dead, seen=0, answer=None, now_ms=1)
             ids.append(await put(inbox, "l"))

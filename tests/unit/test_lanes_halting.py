@@ -149,7 +149,7 @@ async def test_a_message_interrupts_a_turn_that_runs_elsewhere(inbox: SqliteInbo
         await settled(inbox, ids)
 
     assert [ids[:1], ids[:2], ids] == [numbers(turn.events) for turn in ran]
-    assert [0, 0, 0] == [turn.attempts for turn in ran]
+    assert [0, 0, 0] == [turn.tries for turn in ran]
 
 
 @pytest.mark.parametrize(("speaker", "body"), [("b", b"hi"), ("a", b"/help"), ("a", b"@other hi")])

@@ -100,13 +100,15 @@ class WayTold(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EndTold(msgspec.Struct, frozen=True, kw_only=True):
-    """How it ended; `reason` is for admins only, and may be the platform's own words."""
+    """How it ended; `reason` is for admins only, and may be the platform's own words. Of the `attempts`, those `excused` counted
+    as no try: cut short by who wrote, or broken off by the database."""
 
     state: EventState
     rule: str
     code: str
     reason: str
     attempts: int
+    excused: int
 
 
 class EntryTold(msgspec.Struct, frozen=True, kw_only=True):

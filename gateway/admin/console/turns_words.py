@@ -157,6 +157,10 @@ WORDS: Catalogue = {
     "turns.spent": {"en": "What was counted", "zh": "计费明细"},
     "turns.reason": {"en": "What the platform or service said", "zh": "平台或服务的说明"},
     "turns.attempts": {"en": "Begun", "zh": "开始次数"},
+    "turns.excused": {
+        "en": "of them cut short by who wrote, or broken off by the database",
+        "zh": "其中被发言者打断或因数据库中断",
+    },
     "turns.replay": {"en": "Try other settings", "zh": "换设置重试"},
     "turns.replay.lead": {
         "en": "The prompt of then beside the one that other settings would make. No agent is asked, and nothing is changed.",
