@@ -61,7 +61,7 @@ from gateway.delivery import Delivery
 from gateway.errors import BadRequest, StoreBusy
 from gateway.following import Placing, follow_change
 from gateway.gathering import gathering
-from gateway.health import Health
+from gateway.health import Health, PassedOver
 from gateway.hot.base import Shelf
 from gateway.hot.opening import open_hot
 from gateway.http import HttpChannel, HttpServer
@@ -93,6 +93,7 @@ from gateway.responder import Responder
 from gateway.retention import Retention
 from gateway.rooms import Rooms
 from gateway.senders import Senders
+from gateway.sent_before import recall
 from gateway.showing import Showing
 from gateway.storage import Queues, Storage, make_folder, sqlite_path
 from gateway.talk import Talk
@@ -341,13 +342,14 @@ async def run(
     instance = settings.server.instance
     ids = Ids(random.randrange(1024) if instance is None else instance)  # noqa: S311  # a number, not a secret
     metrics = Metrics(version=VERSION)
+    passed_over = PassedOver(metrics.passed_over)
     pacing = Pacing()
     tokenizers = Tokenizers()
     tracing = traced(settings.telemetry, instance=f"{ids.next():x}", version=VERSION, ended=metrics.spans_ended)
     async with (
         tracing as traces,
         opened(settings, ids=ids) as storage,
-        open_hot(settings, passed_over=metrics.passed_over) as hot,
+        open_hot(settings, passed_over=passed_over) as hot,
     ):
         store, queues, leases = storage.store, storage.queues, storage.leases
         layers = layers_over(path, environ, storage.admin, settings, clock=now_ms)
@@ -372,7 +374,12 @@ async def run(
             noted=lambda channel, outcome: metrics.channel_started(channel=channel, outcome=outcome),
             placed=lambda changed: rooms.applied(changed),
         )
-        senders = Senders(leases, live, changed=lambda: delivery.look())
+        senders = Senders(
+            leases,
+            live,
+            recall=lambda name: recall(name, outbox=queues, channels=live, pacing=pacing, clock_ms=clock_ms),
+            changed=lambda: delivery.look(),
+        )
         people, talk = People(store), Talk()
         owner, shared_ms = f"{ids.next():x}", shared_clock(leases, now_ms)
         meaning = make_meaning(
@@ -595,7 +602,11 @@ async def run(
             settings=lambda: layers.loader.warning,
             store_warning=storage.warning,
             probe=lambda: probe.problem,
+            shared=lambda: passed_over.problem,
+            clean_up=lambda: retention.problem,
+            unheld_s=2 * queue.lease_s,
         )
+        leases.describe(health.condition)
         retention = Retention(
             inbox=queues,
             store=store,
@@ -636,6 +647,7 @@ async def run(
                 people=people,
                 intake=intake,
                 live=live,
+                leases=leases,
                 health=health,
                 metrics=metrics,
                 eraser=eraser,

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from adapters.base import Reports
+from adapters.base import Paced, Reports
+from gateway.conditions import Condition
 from gateway.errors import AgentFault, StoreBusy
 from gateway.http import Readiness
 from gateway.inbox.base import Inbox
+from gateway.instances import unheld
 from gateway.instances import warnings as of_instances
-from gateway.leases import Leases
+from gateway.leases import Instance, Leases
 from gateway.live import Live, MadeAgent
 from memory.base import Store
 from memory.errors import StoreUnavailable
@@ -25,6 +27,31 @@ PROBE_S = 30.0
 
 PROBE_AGAIN_S = 5.0
 """Seconds after which one that was down is looked at again: it should get its traffic back soon."""
+
+
+PASSED_OVER_S = 60.0
+"""Seconds that a place of hot state which did not answer is spoken of: it is asked again only when somebody wants something."""
+
+
+class PassedOver:
+    """Remembers which places of what instances share did not answer lately."""
+
+    def __init__(self, count: Callable[[str], None], *, clock_s: Callable[[], float] = time.monotonic) -> None:
+        """`count` hears of each, too."""
+        self._count = count
+        self._clock_s = clock_s
+        self._at: dict[str, float] = {}  # as many as there are places: two
+
+    def __call__(self, place: str) -> None:
+        """Hear that a place is left alone for a while."""
+        self._count(place)
+        self._at[place] = self._clock_s()
+
+    @property
+    def problem(self) -> str | None:
+        """What to say of it; None: all have answered."""
+        late = [place for place, at in self._at.items() if self._clock_s() - at < PASSED_OVER_S]
+        return f"no answer within the last minute from: {', '.join(late)}; the next best place serves" if late else None
 
 
 class Health:
@@ -42,14 +69,26 @@ class Health:
         settings: Callable[[], str | None] = lambda: None,
         store_warning: str | None = None,
         probe: Callable[[], str | None] = lambda: None,
+        shared: Callable[[], str | None] = lambda: None,
+        clean_up: Callable[[], str | None] = lambda: None,
+        unheld_s: float = 10.0,
+        clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
         """`leases` know the other instances (None: nobody asks for them). `embedder` tells why recall is by words alone,
-        `store_warning` what guards the store less than it might, `probe` why the gateway's own last message got no answer;
-        nobody is kept away for any of that."""
-        self._probe = probe
-        self._store_warning = store_warning
-        self._embedder = embedder
-        self._settings = settings
+        `store_warning` what guards the store less than it might, `probe` why the gateway's own last message got no answer,
+        `shared` what of hot state does not answer, `clean_up` why what is old stays; nobody is kept away for any of that. What
+        nobody receives or sends is told after `unheld_s` seconds: a lease passes on in less."""
+        self._warnings = {
+            "store": lambda: store_warning,
+            "embedder": embedder,
+            "settings": settings,
+            "probe": probe,
+            "shared": shared,
+            "clean-up": clean_up,
+        }
+        self._unheld_s = unheld_s
+        self._clock_s = clock_s
+        self._unheld: dict[str, float] = {}  # since when, by name; as many as there are channels, twice
         self._store = store
         self._inbox = inbox
         self._live = live
@@ -67,20 +106,27 @@ class Health:
         checks = {"store": store, "queue": queue}
         agents = {f"agent {name}": state for name, state in found.items()}
         channels, warnings = self._channels()
-        warnings |= others
-        if self._store_warning is not None:
-            warnings["store"] = self._store_warning
-        if (problem := self._embedder()) is not None:
-            warnings["embedder"] = problem
-        if (problem := self._settings()) is not None:
-            warnings["settings"] = problem
-        if (problem := self._probe()) is not None:
-            warnings["probe"] = problem
+        warnings |= others | self._told()
         down = all(state != "ok" for state in agents.values())
         ready = not self.stopping and not down and checks["store"] == checks["queue"] == "ok"
         stopping = {"gateway": "stopping"} if self.stopping else {}
         parts = checks | agents | channels | stopping
         return Readiness(ready=ready, checks=parts, warnings=warnings, lag_s=lag_s, instances=instances)
+
+    def condition(self) -> Condition:
+        """Return what the other instances are told. Asks nobody: of agents, what the last look found."""
+        channels, warnings = self._channels()
+        agents = {f"agent {name}": state for name, (_, _, state) in self._probed.items()}
+        down = {part: state for part, state in (agents | channels).items() if state != "ok"}
+        return Condition(stopping=self.stopping, problems=down | self._told() | warnings)
+
+    def wanted(self) -> frozenset[str]:
+        """Return the names of the leases that an instance should hold for the channels. Asks nobody."""
+        paced = (name for name in self._live.channels() if isinstance(self._live.made(name), Paced))
+        return frozenset({f"channel:{name}" for name in self.receiving()} | {f"send:{name}" for name in paced})
+
+    def _told(self) -> dict[str, str]:
+        return {part: problem for part, ask in self._warnings.items() if (problem := ask()) is not None}
 
     def channels_up(self) -> dict[str, bool]:
         """Return every channel's name and whether it runs and sees no problem. Asks nobody."""
@@ -127,7 +173,17 @@ class Health:
             instances = await self._leases.instances()
         except StoreBusy:
             return None, {}
-        return len(instances), of_instances(instances, skew_s=self._leases.skew_s)
+        told = of_instances(instances, skew_s=self._leases.skew_s)
+        if nobodys := self._nobodys(instances):
+            told["leases"] = (
+                f"no instance holds {', '.join(sorted(nobodys))}; its log says why, or that of the last one"
+            )
+        return len(instances), told
+
+    def _nobodys(self, instances: Sequence[Instance]) -> list[str]:
+        now = self._clock_s()
+        self._unheld = {name: self._unheld.get(name, now) for name in unheld(self.wanted(), instances)}
+        return [name for name, since in self._unheld.items() if now - since >= self._unheld_s]
 
     async def _agents(self) -> dict[str, str]:
         agents = self._live.agents()

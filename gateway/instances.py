@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from gateway.leases import Instance
 
@@ -31,3 +31,11 @@ def warnings(instances: Sequence[Instance], *, skew_s: float) -> dict[str, str]:
 
 def _told(others: Sequence[Instance], what: dict[int, str | None]) -> str:
     return ", ".join(f"{what[one.id]} on {one.host}" for one in others if one.id in what)
+
+
+def unheld(wanted: Collection[str], instances: Sequence[Instance]) -> frozenset[str]:
+    """Return those of the leases `wanted` that no instance holds; one slot of several is enough. Where no instance is seen,
+    nothing is known."""
+    if not instances:
+        return frozenset()
+    return frozenset(wanted) - {name.partition("/")[0] for one in instances for name in one.leases}

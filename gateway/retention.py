@@ -44,6 +44,8 @@ class Retention:
         self._metrics = metrics
         self._settings = settings
         self._changed = asyncio.Event()
+        self.problem: str | None = None
+        """Why the last clean-up came to no end; None: it did, or another instance cleans up."""
 
     def rescheduled(self) -> None:
         """Look at `every_s` again: the settings have changed."""
@@ -56,6 +58,7 @@ class Retention:
                 tasks.create_task(self._clean_up(), name="clean-up")
                 tasks.create_task(self._watch(), name="table-sizes")
         finally:  # another instance may have the job from now on, and tell
+            self.problem = None
             self._metrics.tables((), oldest_finished_ms=None, now_ms=now_ms())
 
     async def look(self, *, now_ms: int) -> None:
@@ -75,8 +78,11 @@ class Retention:
         while True:
             try:
                 await self.clean(now_ms=now_ms())
-            except (StoreBusy, StoreUnavailable):
+            except (StoreBusy, StoreUnavailable) as fault:
+                self.problem = f"clean-up put off, what is old stays for now: {fault}"
                 logger.warning("clean-up put off", exc_info=True)
+            else:
+                self.problem = None
             await self._rest()
 
     async def _rest(self) -> None:

@@ -16,6 +16,7 @@ from gateway.admin.conversations import ConversationActs
 from gateway.admin.database import Database
 from gateway.admin.dead_letters import DeadLetterActs
 from gateway.admin.entrance import Entrance
+from gateway.admin.instances import InstanceActs
 from gateway.admin.joining import JoiningActs
 from gateway.admin.keeping import SecretActs
 from gateway.admin.knowing import KnowingActs
@@ -39,6 +40,7 @@ from gateway.inbox.base import Inbox, Outbox
 from gateway.inbox.dead import DeadLetters
 from gateway.inbox.looking import Looking
 from gateway.intake import Intake
+from gateway.leases import Leases
 from gateway.live import Live
 from gateway.metrics import Metrics
 from gateway.people import People
@@ -64,6 +66,7 @@ class Parts:
     people: People
     intake: Intake
     live: Live
+    leases: Leases
     health: Health
     metrics: Metrics
     eraser: Eraser
@@ -110,7 +113,9 @@ def seeing_acts(parts: Parts) -> tuple[Handlers, ...]:
     )
     replays = ReplayActs(admin=admin, store=parts.store, inbox=parts.inbox, configuration=parts.configuration)
     conversations = ConversationActs(browsing=parts.store.browsing, inbox=parts.inbox, looking=looking)
-    acts = (health, turns, traces, replays, conversations, parts.tail)
+    several = not parts.configuration().settings.storage.startswith("sqlite:")
+    instances = InstanceActs(parts.leases, wanted=parts.health.wanted, several=several, clock=parts.clock)
+    acts = (health, instances, turns, traces, replays, conversations, parts.tail)
     return tuple(one.handlers() for one in acts)
 
 

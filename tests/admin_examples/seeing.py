@@ -6,6 +6,7 @@ from typing import Any
 
 EXAMPLES: dict[str, dict[str, Any]] = {
     "channels.health": {},
+    "instances.list": {},
     "turns.list": {"states": ["ignored", "failed"]},
     "turns.trace": {"turn": "1"},
     "turns.why": {"turn": "1"},

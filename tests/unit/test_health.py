@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from adapters.base import Address, Call, Capabilities, Rate
 from config.loader import load
 from config.settings import AgentSettings
 from gateway.agent import Caller, Done
 from gateway.channels import Times
 from gateway.errors import AgentRefused, AgentUnavailable
-from gateway.health import Health
+from gateway.health import Health, PassedOver
 from gateway.inbox.base import NewEvent
 from gateway.inbox.sqlite import SqliteInbox
+from gateway.leases import About, Instance, Leases, ProcessLeases
 from gateway.live import Live, MadeAgent
 from memory.base import Context
 from memory.ids import Ids, now_ms
@@ -68,7 +72,13 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
 
 
 @asynccontextmanager
-async def opened(folder: Path, *, channel: QuietChannel | None = None) -> AsyncIterator[House]:
+async def opened(
+    folder: Path,
+    *,
+    channel: QuietChannel | None = None,
+    leases: Leases | None = None,
+    clock_s: Callable[[], float] = time.monotonic,
+) -> AsyncIterator[House]:
     settings = folder / "clew.yaml"
     hook = "\nchannels: {hook: {kind: webhook, secrets: [whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=]}}"
     settings.write_text(
@@ -91,7 +101,15 @@ async def opened(folder: Path, *, channel: QuietChannel | None = None) -> AsyncI
         asyncio.TaskGroup() as tasks,
     ):
         await live.apply(configuration, intake=FakeIntake(), tasks=tasks)
-        health = Health(store=store, inbox=inbox, live=live, timeout_s=0.2, embedder=lambda: house.failing)
+        health = Health(
+            store=store,
+            inbox=inbox,
+            live=live,
+            leases=leases,
+            timeout_s=0.2,
+            embedder=lambda: house.failing,
+            clock_s=clock_s,
+        )
         house = House(health, inbox, services, path)
         yield house
         await live.aclose()
@@ -205,3 +223,71 @@ async def test_stopping(house: House) -> None:
 
     assert not told.ready
     assert "stopping" == told.checks["gateway"]
+
+
+async def test_the_others_are_told_how_it_is(tmp_path: Path) -> None:
+    """What no look at a service is needed for, and of agents what the last look found."""
+    reporting = Reporting()
+    async with opened(tmp_path, channel=reporting) as house:
+        well = house.health.condition()
+        house.services["good"].fault = AgentUnavailable("the service is away")
+        house.failing, reporting.problem = "embedder is down", "没有更新"
+        await house.health.check()
+        house.health.stopping = True
+        ill = house.health.condition()
+
+    assert (False, {}) == (well.stopping, well.problems)
+    assert ill.stopping
+    assert {
+        "agent good": "the service is away", "channel hook": "没有更新", "embedder": "embedder is down",
+    } == ill.problems  # fmt: skip
+
+
+class PacedChannel(QuietChannel):
+    """A channel that one instance sends, and two receive."""
+
+    capabilities = Capabilities(pullers=2)
+
+    def rates(self, address: Address, call: Call) -> tuple[Rate, ...]:
+        return ()
+
+
+class Seen(ProcessLeases):
+    """Leases as they are held, on two instances."""
+
+    holds: tuple[str, ...] = ()
+
+    async def instances(self) -> Sequence[Instance]:
+        (one,) = await super().instances()
+        return [replace(one, leases=self.holds), replace(one, here=False, leases=("channel:hook/1",))]
+
+
+async def test_what_nobody_sends_is_warned_of_when_it_lasts(tmp_path: Path) -> None:
+    """A lease that just passes on is nothing to speak of."""
+    leases, clock = Seen(About(release=""), number=None, rest_s=1, clock_ms=now_ms), [100.0]
+    async with opened(tmp_path, channel=PacedChannel(), leases=leases, clock_s=lambda: clock[0]) as house:
+        passing = await house.health.check()
+        clock[0] += 10
+        lasting = await house.health.check()
+        leases.holds = ("send:hook",)
+        held = await house.health.check()
+
+    assert {"channel:hook", "send:hook"} == house.health.wanted()
+    assert {} == passing.warnings
+    assert lasting.ready
+    assert "no instance holds send:hook;" in lasting.warnings["leases"]
+    assert {} == held.warnings
+
+
+def test_places_that_did_not_answer_are_spoken_of_for_a_while() -> None:
+    """Nobody asks them anew before something is wanted of them."""
+    now, counted = [100.0], list[str]()
+    passed = PassedOver(counted.append, clock_s=lambda: now[0])
+    assert passed.problem is None
+    passed("redis")
+
+    assert passed.problem is not None
+    assert "redis" in passed.problem
+    assert ["redis"] == counted
+    now[0] += 60
+    assert passed.problem is None

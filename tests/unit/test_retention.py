@@ -156,12 +156,15 @@ async def test_an_absent_store_puts_it_off(house: House, caplog: pytest.LogCaptu
         async with asyncio.timeout(30):
             while "clean-up put off" not in caplog.text:
                 await asyncio.sleep(0)
+        assert retention.problem is not None
+        assert retention.problem.startswith("clean-up put off")
     async with asyncio.timeout(30):
         while await house.store.ledger(turn) is not None:
             await asyncio.sleep(0)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
 
+    assert retention.problem is None
     assert "clew_retention_deleted_total" in house.metrics.render().decode()
 
 

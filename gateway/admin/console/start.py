@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import msgspec
 from aiohttp import web
 
-from gateway.admin.acts import dead_letters, health, people, settings, takeover, turns, usage
+from gateway.admin.acts import dead_letters, health, instances, people, settings, takeover, turns, usage
 from gateway.admin.console.charts import Drawing, Series, bars
 from gateway.admin.console.figures import ago
+from gateway.admin.console.instances import mood
 from gateway.admin.console.part import NavEntry, Part, get
 from gateway.admin.console.start_words import WORDS
 from gateway.admin.console.visit import Visit
@@ -42,6 +43,8 @@ async def overview(visit: Visit) -> web.StreamResponse:
     if visit.offers(health.HEALTH):
         channels = (await visit.perform(health.HEALTH, health.HealthAsked())).channels
         tiles += [_channels(visit, channels), _waiting(visit, channels)]
+    if visit.offers(instances.LIST):
+        tiles.append(_instances(visit, await visit.perform(instances.LIST)))
     if visit.offers(turns.COUNTS):
         counts: turns.CountsTold = await visit.perform(turns.COUNTS, turns.CountsAsked(hours=HOURS))
         drawing, from_ms = drawn(visit, counts.counts), counts.from_ms
@@ -90,6 +93,23 @@ def _channels(visit: Visit, channels: Sequence[health.ChannelTold]) -> Tile:
         value=visit.t("start.channels.value", up=up, all=len(channels)),
         mood="bad" if up < len(channels) else "",
         to=visit.leads_to("/admin/health"),
+    )
+
+
+def _instances(visit: Visit, told: instances.InstancesTold) -> Tile:
+    lost = sum(one.lost and one.left_ms > visit.now_ms - _HOUR_MS for one in told.departed)
+    late = any(one.late for one in told.instances)
+    ill = sum(mood(one) != "" for one in told.instances)
+    return Tile(
+        name=visit.t("start.instances"),
+        value=str(len(told.instances)),
+        told=visit.t("start.instances.lost", lost=lost)
+        if lost
+        else visit.t("start.instances.ill", ill=ill)
+        if ill
+        else "",
+        mood="warn" if lost or late else "",
+        to=visit.leads_to("/admin/instances"),
     )
 
 
