@@ -1,15 +1,18 @@
 """How often a platform may be called: the budgets of its scopes, and the line of those who wait for one. Pure; no clock.
 
-`delivery.py` asks before every send, `showing.py` before what may be dropped. Budgets are this process's own. Within one scope
-turns are taken by queue, not by message: who has a hundred to send waits as long for each as who has one.
+`delivery.py` asks before every send, `showing.py` before what may be dropped. Budgets are this process's own, and go on from what
+is known of the one that sent before (`sent_before.py`). Within one scope turns are taken by queue, not by message: who has a
+hundred to send waits as long for each as who has one.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections import OrderedDict, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+
+import msgspec
 
 from adapters.base import Rate
 
@@ -57,7 +60,7 @@ class _Scope:
 
     def take(self, rate: Rate, *, now: float) -> None:
         self.longest_s, self.most = max(self.longest_s, rate.per_s), max(self.most, rate.count)
-        self.calls.append(now)
+        insort(self.calls, now)
         while len(self.calls) > self.most:
             self.calls.popleft()
 
@@ -74,6 +77,16 @@ class Pacing:
         self._most = most
         self._scopes: OrderedDict[tuple[str, str], _Scope] = OrderedDict()
         self._places: OrderedDict[tuple[str, str], _Place] = OrderedDict()
+        self._since: dict[
+            str, float
+        ] = {}  # channels that another has sent before; as many as there are in the settings
+
+    def goes_on(self, channel: str, calls: Iterable[tuple[Sequence[Rate], float]], *, now: float) -> None:
+        """Count the calls of whoever sent before, each at its time. What it may have shown besides, half of a budget, nobody
+        knows: that much is taken for used until the budget's time is over, and nothing is spared meanwhile."""
+        self._since[channel] = now
+        for rates, at in calls:
+            self._take(channel, rates, now=min(at, now))
 
     def turn_at(self, channel: str, queue: str, rates: Sequence[Rate], *, now: float) -> float:
         """Return when the queue may make its next call: `now` if at once, and then the call is counted.
@@ -104,7 +117,12 @@ class Pacing:
             return False
         for rate in rates:
             scope = self._scope(channel, rate.scope)
-            if scope.line or scope.blocked_until > now or scope.used(rate, now=now) >= (rate.count + 1) // 2:
+            if (
+                now < self._known_at(channel, rate)
+                or scope.line
+                or scope.blocked_until > now
+                or scope.used(rate, now=now) >= (rate.count + 1) // 2
+            ):
                 return False
         self._take(channel, rates, now=now)
         self._forget(now=now)
@@ -123,7 +141,17 @@ class Pacing:
         scope = self._scope(channel, rate.scope)
         while scope.line and scope.line[0] is not place and scope.line[0].at < now - GONE_S:
             self._leave(*scope.line[0].key)
-        return scope.next_at(rate, behind_line=place is None or place.scope is not scope)
+        behind_line = place is None or place.scope is not scope
+        at, known_at = scope.next_at(rate, behind_line=behind_line), self._known_at(channel, rate)
+        if at >= known_at:
+            return at
+        left = msgspec.structs.replace(rate, count=rate.count // 2)
+        return min(known_at, scope.next_at(left, behind_line=behind_line)) if left.count else known_at
+
+    def _known_at(self, channel: str, rate: Rate) -> float:
+        """Return when all calls that the budget counts are known here."""
+        since = self._since.get(channel)
+        return 0.0 if since is None else since + rate.per_s + JITTER_S
 
     def _scope(self, channel: str, name: str) -> _Scope:
         scope = self._scopes.setdefault((channel, name), _Scope())

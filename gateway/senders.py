@@ -2,14 +2,15 @@
 
 A budget that one process keeps is exact, and a platform's wish to wait is heard by the one who sends. Channels without budgets
 are sent from everywhere. What is shown while an answer is made comes from where it is made, so it gets a share of the budget,
-which the sender leaves.
+which the sender leaves. Who can't reach the platform lets another try.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, NoReturn, Protocol
 
@@ -17,11 +18,16 @@ import msgspec
 
 from adapters.base import Adapter, Paced, Rate
 from gateway.leases import Held, Leases
+from gateway.waits import retry_wait_s
 
 logger = logging.getLogger(__name__)
 
 KIND = "send"
 """The kind of these leases."""
+
+FAILING_S = 3.0
+"""Seconds in which nothing has got through from here, after which another instance, if there is one, may do better: it is this
+machine's way that is broken. Doubling with each time that this was tried and did not help, as it is the platform then."""
 
 
 class Shares(Protocol):
@@ -33,6 +39,14 @@ class Shares(Protocol):
 
     def down(self, channel: str) -> None:
         """Hear that a channel which is to be sent here does not run here: another instance may do better."""
+        ...
+
+    def reached(self, channel: str) -> None:
+        """Hear that the channel's platform has answered, whatever it said."""
+        ...
+
+    def unreached(self, channel: str) -> None:
+        """Hear that the channel's platform has not answered: if none does for a while, another instance may do better."""
         ...
 
     def to_send(self, rates: Sequence[Rate]) -> tuple[Rate, ...]:
@@ -51,6 +65,12 @@ class Alone:
         return frozenset()
 
     def down(self, channel: str) -> None:
+        """Nobody else can do better."""
+
+    def reached(self, channel: str) -> None:
+        """Nobody else asks."""
+
+    def unreached(self, channel: str) -> None:
         """Nobody else can do better."""
 
     def to_send(self, rates: Sequence[Rate]) -> tuple[Rate, ...]:
@@ -79,16 +99,36 @@ class Channels(Protocol):
         ...
 
 
+@dataclass(eq=False, slots=True)
+class _Sending:
+    """A channel while it is sent from here, since then; times are the loop's. `failing_since`: nothing has got through."""
+
+    held: Held
+    since: float
+    failing_since: float | None = None
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+
+
 class Senders:
     """Implements `Shares`; `run` holds the leases of the channels there are."""
 
-    def __init__(self, leases: Leases, channels: Channels, *, changed: Callable[[], None]) -> None:
-        """`changed` is called when another channel's replies are to be sent here."""
+    def __init__(
+        self,
+        leases: Leases,
+        channels: Channels,
+        *,
+        recall: Callable[[str], Awaitable[None]],
+        changed: Callable[[], None],
+    ) -> None:
+        """`recall` is told the channel whose replies are to be sent here, where somebody else has sent them; then `changed` is
+        called."""
         self._leases = leases
         self._channels = channels
+        self._recall = recall
         self._changed = changed
-        self._held: dict[str, Held] = {}
-        self._down: dict[str, asyncio.Event] = {}
+        self._sending: dict[str, _Sending] = {}
+        self._fences: dict[str, int] = {}  # of the last time that a channel was sent from here
+        self._handed_on: dict[str, int] = {}  # times since something got through
 
     async def run(self) -> NoReturn:
         """Hold what can be had, until cancelled. Raises what the leases raise."""
@@ -98,19 +138,24 @@ class Senders:
                 paced = self._paced()
                 for name in holding.keys() - paced:
                     holding.pop(name).cancel()
+                    self._fences.pop(name, None)
+                    self._handed_on.pop(name, None)
                 for name in paced - holding.keys():
                     hold = self._leases.hold(f"{KIND}:{name}", partial(self._hold, name))
                     holding[name] = tasks.create_task(hold, name=f"sender {name}")
                 await self._channels.applied()
 
     async def _hold(self, name: str, held: Held) -> None:
-        self._held[name], self._down[name] = held, asyncio.Event()
+        if held.fence != self._fences.get(name, -1) + 1:
+            await self._recall(name)
+        self._fences[name] = held.fence
+        sending = self._sending[name] = _Sending(held, since=_now())
         logger.info("channel is sent from here", extra={"channel": name, "fence": held.fence})
         self._changed()
         try:
-            await self._down[name].wait()
+            await sending.over.wait()
         finally:
-            del self._held[name], self._down[name]
+            del self._sending[name]
 
     def elsewhere(self) -> frozenset[str]:
         """See `Shares.elsewhere`."""
@@ -118,10 +163,30 @@ class Senders:
 
     def down(self, channel: str) -> None:
         """See `Shares.down`."""
-        down = self._down.get(channel)
-        if down is not None and self._leases.live > 1:
+        sending, times = self._sending.get(channel), self._handed_on.get(channel, 0)
+        if sending is not None:
+            self._fails(channel, sending, since=sending.since, within_s=_patience_s(times) if times else 0.0)
+
+    def reached(self, channel: str) -> None:
+        """See `Shares.reached`."""
+        self._handed_on.pop(channel, None)
+        if (sending := self._sending.get(channel)) is not None:
+            sending.failing_since = None
+
+    def unreached(self, channel: str) -> None:
+        """See `Shares.unreached`."""
+        if (sending := self._sending.get(channel)) is None:
+            return
+        if sending.failing_since is None:
+            sending.failing_since = _now()
+        within_s = _patience_s(self._handed_on.get(channel, 0) + 1)
+        self._fails(channel, sending, since=sending.failing_since, within_s=within_s)
+
+    def _fails(self, channel: str, sending: _Sending, *, since: float, within_s: float) -> None:
+        if self._leases.live > 1 and not sending.over.is_set() and _now() - since >= within_s:
             logger.warning("sending is handed on", extra={"channel": channel})
-            down.set()
+            self._handed_on[channel] = self._handed_on.get(channel, 0) + 1
+            sending.over.set()
 
     def to_send(self, rates: Sequence[Rate]) -> tuple[Rate, ...]:
         """See `Shares.to_send`."""
@@ -138,8 +203,16 @@ class Senders:
         return frozenset(name for name in self._channels.channels() if isinstance(self._channels.made(name), Paced))
 
     def _sends(self, name: str) -> bool:
-        held = self._held.get(name)
-        return held is not None and held.valid()
+        sending = self._sending.get(name)
+        return sending is not None and sending.held.valid()
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _patience_s(times: int) -> float:
+    return retry_wait_s(times, first_s=FAILING_S)
 
 
 def shown_by_one(rate: Rate, *, instances: int) -> Rate:

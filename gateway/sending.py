@@ -93,7 +93,18 @@ class Sending:
         with self._traces.span(
             "send", turn=chunk.turn_id, chunk=chunk.id, channel=chunk.channel, index=chunk.index, attempt=chunk.attempts
         ):
-            return await self._send(chunk)
+            try:
+                receipt = await self._send(chunk)
+            except Down:
+                raise
+            except (Unreachable, Unknown):
+                self._shares.unreached(chunk.channel)
+                raise
+            except SendFailed:
+                self._shares.reached(chunk.channel)
+                raise
+            self._shares.reached(chunk.channel)
+            return receipt
 
     async def _send(self, chunk: Chunk) -> Receipt:
         with self._channels.lent(chunk.channel) as adapter:

@@ -179,8 +179,8 @@ class Chunk(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sent(msgspec.Struct, frozen=True, kw_only=True):
-    """A call to a platform, as far as its budgets are concerned. `address` as in a `Chunk`; `edit`: for a message that stood there;
-    `at_ms`: when its end became known, None: it has not yet."""
+    """A call to a platform, as far as its budgets are concerned. `address` as in a `Chunk`; `edit`: for a message that stood
+    there; `at_ms`: when its end became known, None: it has not yet."""
 
     address: bytes
     edit: bool

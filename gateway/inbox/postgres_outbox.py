@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from gateway.inbox.base import ANNOUNCE_TRIES, Announcement, Chunk, Reply
+from gateway.inbox.base import ANNOUNCE_TRIES, Announcement, Chunk, Reply, Sent
 from gateway.inbox.postgres_events import ENDED, HELD, IN_HELD, Connection, held, lost
 from gateway.inbox.rows import (
     CHUNK_COLUMNS,
     LIVE,
+    RECENT_MS,
     UNSAID,
     Settlement,
     chunk_of,
@@ -23,6 +24,7 @@ from gateway.inbox.rows import (
     taken,
     undeliverable,
 )
+from memory.ids import first_id
 
 # A turn whose reply stands already stays as it is. Chunk numbers are drawn under the queue's lock, so that two replies in one
 # room never mix their pieces.
@@ -155,6 +157,16 @@ async def clear(db: Connection, queue: str) -> bool:
     """Do what `Outbox.clear` promises."""
     cursor = await db.execute("SELECT 1 FROM outbox_queues WHERE queue = %s", (storable(queue),))
     return await cursor.fetchone() is None
+
+
+async def recent(db: Connection, channel: str, *, since_ms: int) -> list[Sent]:
+    """Do what `Outbox.recent` promises."""
+    cursor = await db.execute(
+        "SELECT address, shown IS NOT NULL, settled_ms FROM outbox_chunks WHERE turn_id >= %s AND channel = %s"
+        " AND attempts > 0 AND (settled_ms >= %s OR state = 'sending')",
+        (first_id(since_ms - RECENT_MS), channel, since_ms),
+    )
+    return [Sent(address=bytes(address), edit=edit, at_ms=at_ms) for address, edit, at_ms in await cursor.fetchall()]
 
 
 async def take_due(

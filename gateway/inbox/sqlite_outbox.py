@@ -9,10 +9,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Sequence
 
-from gateway.inbox.base import ANNOUNCE_TRIES, Announcement, Chunk, Reply
+from gateway.inbox.base import ANNOUNCE_TRIES, Announcement, Chunk, Reply, Sent
 from gateway.inbox.rows import (
     CHUNK_COLUMNS,
     LIVE,
+    RECENT_MS,
     UNSAID,
     Settlement,
     chunk_of,
@@ -22,6 +23,7 @@ from gateway.inbox.rows import (
     taken,
     undeliverable,
 )
+from memory.ids import first_id
 
 _HEAD = f"SELECT {CHUNK_COLUMNS} FROM outbox_chunks WHERE queue = ? AND {LIVE} ORDER BY id LIMIT 1"
 TURN = "id IN (SELECT :turn UNION SELECT id FROM inbox_events WHERE turn_id = :turn AND turn_id <> id)"
@@ -110,6 +112,16 @@ def next_due_ms(db: sqlite3.Connection, *, elsewhere: Collection[str] = ()) -> i
     sql = f"SELECT due_ms FROM outbox_queues WHERE owner IS NULL AND {_ours(elsewhere)} ORDER BY due_ms LIMIT 1"
     row = db.execute(sql, tuple(elsewhere)).fetchone()
     return None if row is None else row[0]
+
+
+def recent(db: sqlite3.Connection, channel: str, *, since_ms: int) -> list[Sent]:
+    """Do what `Outbox.recent` promises."""
+    rows = db.execute(
+        "SELECT address, shown IS NOT NULL, settled_ms FROM outbox_chunks WHERE turn_id >= ? AND channel = ?"
+        " AND attempts > 0 AND (settled_ms >= ? OR state = 'sending')",
+        (first_id(since_ms - RECENT_MS), channel, since_ms),
+    )
+    return [Sent(address=bytes(address), edit=bool(edit), at_ms=at_ms) for address, edit, at_ms in rows]
 
 
 def clear(db: sqlite3.Connection, queue: str) -> bool:

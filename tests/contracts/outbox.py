@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from gateway.inbox.base import Outcome
+from gateway.inbox.rows import RECENT_MS
 from tests.contracts.queues import NOW_MS, Queues, accept, accept_many, answered, claim_one, reply
 
 NOTICE = Outcome(state="failed", code="agent_timeout", message="no answer in time")
@@ -216,6 +217,27 @@ class OutboxContract:
 
         assert {f"room{n}": [f"{n}a", f"{n}b", f"{n}c"] for n in range(rooms)} == texts
         assert 0 == (await queues.stats()).outbox_waiting
+
+    async def test_what_was_sent_lately_is_known_to_who_sends_next(self, queues: Queues) -> None:
+        """Budgets of a platform outlive who kept to them: what was sent, may have been, or is being sent, of that channel."""
+        for room, shown in (("sent", None), ("edited", "m7"), ("unknown", None), ("under way", None), ("again", None)):
+            await accept(queues, room)
+            (claim,) = await queues.claim(1)
+            await reply(queues, claim, await queues.waiting(room), queue=room, shown=shown, chunks=("一", "二"))
+        taken = {chunk.queue: chunk for chunk in await queues.due(now_ms=NOW_MS, limit=9)}
+        await queues.sent(taken["sent"], message_id="m1", now_ms=NOW_MS + 10)
+        await queues.sent(taken["edited"], message_id="m7", now_ms=NOW_MS + 20)
+        await queues.unknown(taken["unknown"], error="lost", now_ms=NOW_MS + 30)
+        await queues.retry(taken["again"], due_ms=NOW_MS + 9_000, error="down")
+        calls = await queues.recent("acme", since_ms=NOW_MS + 10)
+
+        assert {(b"address", False, NOW_MS + 10), (b"address", True, NOW_MS + 20), (b"address", False, NOW_MS + 30),
+                (b"address", False, None)} == {(call.address, call.edit, call.at_ms) for call in calls}  # fmt: skip
+        assert 4 == len(calls)
+        assert 3 == len(await queues.recent("acme", since_ms=NOW_MS + 11))
+        assert [] == await queues.recent("其他", since_ms=NOW_MS)
+        assert 1 == len(await queues.recent("acme", since_ms=NOW_MS + RECENT_MS)), "which is under way still"
+        assert [] == await queues.recent("acme", since_ms=NOW_MS + RECENT_MS + 1)
 
     async def test_what_is_begun_stays_unanswered(self, queues: Queues) -> None:
         """A message counts as unanswered until its reply stands in the outbox, begun or not: one whose agent takes half an hour

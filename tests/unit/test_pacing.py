@@ -173,3 +173,42 @@ def test_memory_is_bounded() -> None:
 
     assert len(pacing._scopes) <= 53
     assert len(pacing._places) <= 51
+
+
+@given(
+    st.integers(1, 25),
+    st.lists(st.floats(0, 60), max_size=25),
+    st.lists(st.floats(0, 60), max_size=13),
+    st.floats(0, 5),
+)
+def test_who_goes_on_breaks_no_limit_that_another_has_used(
+    count: int, sends: list[float], shows: list[float], handed_over_s: float
+) -> None:
+    """What another has sent is known, what it has shown is not (half of a budget at most); within its own limits. Whoever comes
+    after it makes calls as fast as it may, and no minute holds more than the platform bears."""
+    rate, took_over = Rate(scope="群", count=count, per_s=60), 60 + handed_over_s
+    shown = sorted(shows)[: (count + 1) // 2]
+    sent = sorted(sends)[: count - len(shown)]
+    pacing = Pacing()
+    pacing.goes_on("c", [((rate,), at) for at in sent], now=took_over)
+    assert not pacing.spare("c", "q", [rate], now=took_over), "nobody knows what was shown"
+    calls, now = [*sent, *shown], took_over
+    for _ in range(2 * count):
+        while (at := pacing.turn_at("c", "q", [rate], now=now)) > now:
+            now = at
+        calls.append(now)
+
+    assert most_in_window(calls, per_s=60) <= count
+    assert now <= took_over + 3 * (60 + 1), "and nobody waits longer than the platform makes them"
+    assert pacing.spare("c", "q", [rate], now=now + 61)
+
+
+def test_a_room_that_was_quiet_before_is_answered_at_once() -> None:
+    """Of three in three seconds one is left right after another has begun to send; who has one in a second waits for it."""
+    pacing, private = Pacing(), Rate(scope="a", count=3, per_s=3)
+    pacing.goes_on("c", [((CHAT,), 0.0)], now=1.0)
+
+    assert 1.0 == pacing.turn_at("c", "q", [private], now=1.0)
+    assert 1.0 + 3 + JITTER_S == pytest.approx(pacing.turn_at("c", "q", [private], now=1.0))
+    assert 1.0 + 1 + JITTER_S == pytest.approx(pacing.turn_at("c", "p", [ONE], now=1.0))
+    assert 1.0 == pacing.turn_at("another", "p", [ONE], now=1.0)

@@ -14,6 +14,7 @@ from adapters.base import Adapter, Address, Call, Rate
 from gateway.leases import Held, Leases
 from gateway.pacing import JITTER_S, Pacing
 from gateway.senders import ALONE, Senders, left_by_shows, shown_by_one
+from tests.virtual_time import in_virtual_time
 
 
 class Budgeted:
@@ -46,13 +47,16 @@ class Places:
 
 
 class One:
-    fence = 1
-
-    def __init__(self) -> None:
+    def __init__(self, fence: int = 1) -> None:
+        self.fence = fence
         self.good = True
 
     def valid(self) -> bool:
         return self.good
+
+
+async def nothing(channel: str) -> None:
+    """Nobody has sent before."""
 
 
 class Shared:
@@ -94,7 +98,7 @@ class TestSenders:
 
     async def test_a_channel_with_budgets_is_sent_by_who_holds_its_lease(self, tasks: set[asyncio.Task[Any]]) -> None:
         leases, places, changes = Shared(), Places(acme=Budgeted(), hook=object()), list[str]()
-        senders = Senders(cast("Leases", leases), places, changed=lambda: changes.append("changed"))
+        senders = Senders(cast("Leases", leases), places, recall=nothing, changed=lambda: changes.append("changed"))
         assert {"acme"} == senders.elsewhere()
 
         tasks.add(asyncio.create_task(senders.run()))
@@ -114,7 +118,7 @@ class TestSenders:
     async def test_one_that_does_not_run_here_is_handed_on(self) -> None:
         """Where somebody else lives; what is not held here has nobody to hand it on."""
         leases = Shared(live=1)
-        senders = Senders(cast("Leases", leases), Places(acme=Budgeted()), changed=lambda: None)
+        senders = Senders(cast("Leases", leases), Places(acme=Budgeted()), recall=nothing, changed=lambda: None)
         holding = asyncio.ensure_future(senders._hold("acme", One()))
         await asyncio.sleep(0)
         for name in ("acme", "other"):
@@ -130,10 +134,83 @@ class TestSenders:
         senders.down("acme")
         ALONE.down("acme")
 
+    def test_who_reaches_no_platform_lets_another_try(self) -> None:
+        """After three seconds in which nothing got through; where that did not help the next time is twice as long, so that two
+        who both can't do not pass it to and fro all day. One that got through begins anew."""
+
+        async def main() -> list[float]:
+            leases = Shared(live=2)
+            senders = Senders(cast("Leases", leases), Places(acme=Budgeted()), recall=nothing, changed=lambda: None)
+            waited = list[float]()
+            for fence in range(4):
+                holding = asyncio.ensure_future(senders._hold("acme", One(fence)))
+                await asyncio.sleep(0)
+                if fence == 3:
+                    senders.unreached("acme")
+                    await asyncio.sleep(5)
+                    senders.reached("acme")
+                began = asyncio.get_running_loop().time()
+                while not holding.done():
+                    senders.unreached("acme")
+                    await asyncio.sleep(0.5)
+                waited.append(asyncio.get_running_loop().time() - began)
+            senders.unreached("acme")
+            senders.unreached("not sent from here")
+            ALONE.unreached("acme")
+            ALONE.reached("acme")
+            return waited
+
+        assert [3.5, 6.5, 12.5, 3.5] == in_virtual_time(main())
+
+    def test_one_that_runs_nowhere_is_passed_on_ever_more_rarely(self) -> None:
+
+        async def main() -> list[float]:
+            senders = Senders(
+                cast("Leases", Shared(live=2)), Places(acme=Budgeted()), recall=nothing, changed=lambda: None
+            )
+            waited = list[float]()
+            for fence in range(3):
+                holding = asyncio.ensure_future(senders._hold("acme", One(fence)))
+                began = asyncio.get_running_loop().time()
+                while not holding.done():
+                    await asyncio.sleep(0.5)
+                    senders.down("acme")
+                waited.append(asyncio.get_running_loop().time() - began)
+            return waited
+
+        assert [1.0, 3.5, 6.5] == in_virtual_time(main())
+
+    async def test_who_is_alone_keeps_it(self, tasks: set[asyncio.Task[Any]]) -> None:
+        """However long nothing gets through."""
+        senders = Senders(cast("Leases", Shared(live=1)), Places(acme=Budgeted()), recall=nothing, changed=lambda: None)
+        tasks.add(asyncio.create_task(senders._hold("acme", One())))
+        await asyncio.sleep(0)
+        for _ in range(3):
+            senders.unreached("acme")
+            await asyncio.sleep(0)
+
+        assert frozenset() == senders.elsewhere()
+
+    async def test_what_another_has_sent_is_asked_for_first(self) -> None:
+        """Not where it was sent from here the last time, too; and not before that is nothing sent."""
+        asked = list[tuple[str, bool]]()
+
+        async def recall(channel: str) -> None:
+            asked.append((channel, channel in senders.elsewhere()))
+
+        senders = Senders(cast("Leases", Shared()), Places(acme=Budgeted()), recall=recall, changed=lambda: None)
+        for fence in (4, 5, 7):
+            holding = asyncio.ensure_future(senders._hold("acme", One(fence)))
+            await asyncio.sleep(0.01)
+            holding.cancel()
+            await asyncio.wait([holding])
+
+        assert [("acme", True)] * 2 == asked
+
     async def test_leases_follow_the_settings(self, tasks: set[asyncio.Task[Any]]) -> None:
         """A channel that comes is held, one that goes is let go; what lost its budgets is sent from everywhere."""
         leases, places = Shared(), Places(acme=Budgeted(), other=Budgeted())
-        senders = Senders(cast("Leases", leases), places, changed=lambda: None)
+        senders = Senders(cast("Leases", leases), places, recall=nothing, changed=lambda: None)
         tasks.add(asyncio.create_task(senders.run()))
         await leases.wants("send:acme", "send:other")
         places.become(acme=object(), 群=Budgeted(), other=Budgeted())
@@ -146,7 +223,7 @@ class TestSenders:
             async def hold(self, name: str, work: Callable[[Held], Awaitable[None]], **_: Any) -> NoReturn:
                 raise ZeroDivisionError
 
-        senders = Senders(cast("Leases", Broken()), Places(acme=Budgeted()), changed=lambda: None)
+        senders = Senders(cast("Leases", Broken()), Places(acme=Budgeted()), recall=nothing, changed=lambda: None)
         with pytest.raises(ExceptionGroup):
             await senders.run()
 
@@ -157,7 +234,9 @@ class TestSenders:
 
     def test_shares(self) -> None:
         """Of three instances; what is too little to be shared is shown by the sender only."""
-        senders = Senders(cast("Leases", Shared(live=3)), Places(acme=Budgeted(), hook=object()), changed=lambda: None)
+        senders = Senders(
+            cast("Leases", Shared(live=3)), Places(acme=Budgeted(), hook=object()), recall=nothing, changed=lambda: None
+        )
         rates = [Rate(scope="all", count=30, per_s=1), Rate(scope="room", count=4, per_s=4, of_room=True)]
         one = [Rate(scope="room", count=1, per_s=1, of_room=True)]
 
