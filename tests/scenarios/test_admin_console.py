@@ -23,9 +23,10 @@ MOST_PAGES = 80
 MOST_BYTES = 100_000
 """No page weighs more: without its content (frame, script, style and htmx, none compressed), nor with it as it travels."""
 PLACES = {
-    "/admin", "/admin/health", "/admin/instances", "/admin/turns", "/admin/live", "/admin/conversations", "/admin/dead-letters",
-    "/admin/usage", "/admin/takeovers", "/admin/people", "/admin/privacy-requests", "/admin/connect", "/admin/settings", "/admin/secrets",
-    "/admin/users", "/admin/audit", "/admin/account", "/admin/tokens", "/admin/help",
+    "/admin", "/admin/health", "/admin/instances", "/admin/turns", "/admin/live", "/admin/conversations",
+    "/admin/dead-letters", "/admin/usage", "/admin/takeovers", "/admin/people", "/admin/privacy-requests",
+    "/admin/connect", "/admin/settings", "/admin/secrets", "/admin/users", "/admin/audit", "/admin/account",
+    "/admin/tokens", "/admin/help",
 }  # fmt: skip
 """What the navigation leads an owner to."""
 FILLED = {"/admin/instances", "/admin/live", "/admin/users", "/admin/audit", "/admin/account", "/admin/help"}
