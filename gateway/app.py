@@ -52,8 +52,7 @@ from gateway.admin.wiring import Parts, service
 from gateway.admitting import Admitting
 from gateway.agents.demo import DemoAgent
 from gateway.agents.openai import OpenAIAgent
-from gateway.asking import Asking
-from gateway.by_hand import AnsweringByHand
+from gateway.answering import responder
 from gateway.channels import Times
 from gateway.commands import MENU
 from gateway.control import Control
@@ -75,10 +74,9 @@ from gateway.intake import Intake
 from gateway.lanes import Lanes
 from gateway.learning import Learner
 from gateway.leases import About, Leases, ProcessLeases, given_up, once, shared_clock
-from gateway.linking import Linking, Mover
+from gateway.linking import Mover
 from gateway.live import Live, MadeAgent
 from gateway.mailbox import Mailbox
-from gateway.memory_in_chat import MemoryInChat
 from gateway.memory_on_page import MemoryOnPage
 from gateway.metrics import Metrics
 from gateway.naming import Naming
@@ -88,13 +86,10 @@ from gateway.personal_memory import PersonalMemory
 from gateway.presence import Presence
 from gateway.probing import Probe
 from gateway.proxies import networks
-from gateway.replies import Commands
-from gateway.responder import Responder
 from gateway.retention import Retention
 from gateway.rooms import Rooms
 from gateway.senders import Senders
 from gateway.sent_before import recall
-from gateway.showing import Showing
 from gateway.storage import Queues, Storage, make_folder, sqlite_path
 from gateway.talk import Talk
 from gateway.traces import traced
@@ -485,58 +480,29 @@ async def run(
         explaining = Explaining(admin=Admin(memory=memory, store=store), intake=intake, inbox=queues, live=live)
         personal = PersonalMemory(store=store, ids=ids, clock=now_ms)
         remembering = MemoryOnPage(personal=personal, people=people, live=live)
-        asking = Asking(
-            live=live,
-            memory=memory,
-            streams=hot.streams,
-            metrics=metrics,
-            quotas=usage.quotas,
-            spending=usage.spending,
-            traces=traces,
-        )
-        responder = Responder(
+        answering = responder(
             inbox=queues,
             outbox=queues,
+            store=store,
             memory=memory,
             people=people,
-            asking=asking,
-            commands=Commands(
-                memory=memory,
-                people=people,
-                asking=asking,
-                in_chat=MemoryInChat(personal=personal, store=store, names=memory.names, live=live, clock=now_ms),
-                linking=Linking(
-                    links=store.links,
-                    people=people,
-                    live=live,
-                    moving=accounts_changed,
-                    joined=usage.meter.join,
-                    clock=now_ms,
-                ),
-                live=live,
-            ),
-            human_turns=staff.turns,
-            by_hand=AnsweringByHand(memory=memory, humans=staff.talk, people=people, asking=asking, live=live),
+            personal=personal,
+            staff=staff,
+            usage=usage,
+            intake=intake,
             live=live,
             naming=naming,
             presence=presence,
             talk=talk,
-            showing=Showing(
-                inbox=queues,
-                outbox=queues,
-                channels=live,
-                pacing=pacing,
-                show_s=queue.show_s,
-                shares=senders,
-                counted=lambda channel, outcome: metrics.show_ended(channel=channel, outcome=outcome),
-            ),
+            pacing=pacing,
+            shares=senders,
+            show_s=queue.show_s,
             streams=hot.streams,
             metrics=metrics,
-            quotas=usage.quotas,
-            spending=usage.spending,
-            current=rooms.current,
-            settled=intake.settled,
             traces=traces,
+            current=rooms.current,
+            accounts_changed=accounts_changed,
+            clock=now_ms,
         )
         learner = Learner(
             store.derived,
@@ -553,7 +519,7 @@ async def run(
         )
         lanes = Lanes(
             queues,
-            responder.respond,
+            answering.respond,
             lambda event: gathering(event, live.configuration),
             most=settings.queue.lanes,
             lease_s=settings.queue.lease_s,
@@ -760,7 +726,7 @@ async def run(
                 tasks.create_task(senders.run(), name="senders"),
             ]
             counting = tasks.create_task(usage.meter.run(), name="usage")
-            answering = tasks.create_task(lanes.run(), name="lanes")
+            turns = tasks.create_task(lanes.run(), name="lanes")
             sending = tasks.create_task(delivery.run(), name="delivery")
             at_the_door = routes(acts, local_actor, version=VERSION)
             async with door(sqlite_path(settings.storage), eraser.erase, at_the_door), server.running() as port:
@@ -774,7 +740,7 @@ async def run(
                 await given_up(leases, {"channel", "job", "send"}, within_s=settings.database.timeout_s)
                 tail.close()
                 lanes.drain()
-                await ended_within(answering, seconds=settings.server.stop_s)
+                await ended_within(turns, seconds=settings.server.stop_s)
                 delivery.drain()
                 await ended_within(sending, seconds=settings.queue.send_s)
             for task in lasting:
