@@ -2,25 +2,36 @@
 
 Goals G1 (no store), G2 (memory core on PostgreSQL) and G4 (200 in flight) of engines.md B.1. Ours is measured in three steps: the
 edge (server, adapter, admission, routing, rendering), the edge with the memory core, and the whole gateway as it is started:
-durable queue, lanes, memory, outbox, the openai package.
+durable queue, lanes, memory, outbox, the openai package, and what it learns behind its answers. All subjects run at once and take
+their turns one after the other, each round beginning with another.
 """
 
 from __future__ import annotations
 
 import asyncio
-import itertools
+import sqlite3
+import statistics
 import tempfile
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, closing
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from tests.bench.slack_load import BOT_TOKEN, CHANNEL, CHANNELS, SIGNING_SECRET, load, sink
-from tests.bench.turns import Figure, started
-from tests.scenarios.world import Gateway, environ, write_config
-from tests.services import running_postgres
+import psycopg
 
-TURNS = {1: 200, 50: 1500, 200: 2000}
-WARM = 400  # every thread has been in use once then, and every name is known
+from tests.bench.consumption import server_cpu_s
+from tests.bench.scale.cluster import percentile
+from tests.bench.slack_load import BOT_TOKEN, CHANNEL, CHANNELS, SIGNING_SECRET, Sink, Spent, load, sink
+from tests.bench.tables import Cell, Table, spread
+from tests.bench.turns import started
+from tests.scenarios.world import Gateway, environ, write_config
+from tests.services import as_admin, running_postgres
+
+TURNS = {1: 100, 50: 600, 200: 800}
+"""Turns of a round for each number in flight."""
+
+ROUNDS, WARM = 3, 400  # every thread has been in use once then, and every name is known
+DUE = "SELECT EXISTS (SELECT 1 FROM ledgers WHERE due_ms IS NOT NULL)"
 
 BARE = {
     "least: aiohttp, no SDK": "limit",
@@ -28,6 +39,22 @@ BARE = {
     "clew's edge, no store": "edge",
     "clew's edge and memory, PostgreSQL": "core",
 }
+
+
+@dataclass(slots=True)
+class Subject:
+    """Who answers, and what each round took by the number in flight. `due`: whether it has still to learn of its answers."""
+
+    name: str
+    url: str
+    pid: int
+    due: Callable[[], bool] = lambda: False
+    rounds: dict[int, list[Spent]] = field(default_factory=dict)
+    sent: int = 0
+
+    async def settled(self) -> None:
+        while await asyncio.to_thread(self.due):
+            await asyncio.sleep(0.1)  # nothing of ours tells who looks from outside
 
 
 def config_of(url: str, *, channels: int) -> str:
@@ -40,40 +67,58 @@ def config_of(url: str, *, channels: int) -> str:
     return f"agents: {{default: {{kind: openai, base_url: '{url}/v1', model: stub}}}}\nchannels:\n{names}"
 
 
-def measure() -> list[Figure]:
-    """Return the figures of one run."""
-    return asyncio.run(measured())
+async def measured(counts: Mapping[int, int] = TURNS, *, rounds: int = ROUNDS, warm: int = WARM) -> list[Subject]:
+    """Return the subjects with what their rounds took: so many turns for each number in flight."""
+    with running_postgres() as server, tempfile.TemporaryDirectory(prefix="clew-bench-") as folder:
+        async with sink() as there, AsyncExitStack() as stack:
+            subjects = await _subjects(stack, there, Path(folder), server.url("postgres"), server.url("template1"))
+
+            async def turns(subject: Subject, in_flight: int, number: int) -> Spent:
+                subject.sent += number
+                return await load(
+                    there, subject.url, subject.pid, first=subject.sent - number, in_flight=in_flight, turns=number,
+                    server_s=lambda: server_cpu_s(server), settled=subject.settled,
+                )  # fmt: skip
+
+            for subject in subjects:
+                await turns(subject, 50, warm)
+            for round_ in range(rounds):
+                for n, number in counts.items():
+                    for at in range(len(subjects)):
+                        subject = subjects[(at + round_) % len(subjects)]
+                        subject.rounds.setdefault(n, []).append(await turns(subject, n, number))
+    return subjects
 
 
-async def measured(counts: Mapping[int, int] = TURNS, *, warm: int = WARM) -> list[Figure]:
-    """Return the figures of one run: so many turns for each number in flight."""
-    figures: list[Figure] = []
-    with running_postgres() as postgres, tempfile.TemporaryDirectory(prefix="clew-bench-") as folder:
-        async with sink() as there:
+async def _subjects(stack: AsyncExitStack, there: Sink, folder: Path, for_core: str, for_whole: str) -> list[Subject]:
+    subjects = []
+    for name, module in BARE.items():
+        url, pid = await stack.enter_async_context(started("tests.bench.slack_subjects", module, there.url, for_core))
+        subjects.append(Subject(name, url, pid))
+    for name, storage, due in (
+        ("clew, whole, SQLite", None, lambda: _due_in_file(folder / "file")),
+        ("clew, whole, PostgreSQL", for_whole, lambda: _due_in(for_whole)),
+    ):
+        own = folder / ("server" if storage else "file")
+        own.mkdir()
+        url, pid = await stack.enter_async_context(whole(own, there.url, storage))
+        subjects.append(Subject(name, url, pid, due))
+    return subjects
 
-            async def loads(subject: str, url: str, pid: int) -> None:
-                first = itertools.accumulate((warm, *counts.values()), initial=0)
-                await load(subject, there, url, pid, first=next(first), in_flight=50, turns=warm)
-                for n, turns in counts.items():
-                    figures.append(await load(subject, there, url, pid, first=next(first), in_flight=n, turns=turns))
 
-            for subject, name in BARE.items():
-                async with started("tests.bench.slack_subjects", name, there.url, postgres.url("postgres")) as (
-                    url,
-                    pid,
-                ):
-                    await loads(subject, url, pid)
-            for subject, storage in {
-                "clew, whole, SQLite": None,
-                "clew, whole, PostgreSQL": postgres.url("template1"),
-            }.items():
-                async with whole(Path(folder), there.url, storage) as (url, pid):
-                    await loads(subject, url, pid)
-    return figures
+def _due_in(url: str) -> bool:
+    with psycopg.connect(as_admin(url), autocommit=True) as db:
+        return bool(db.execute(DUE).fetchall()[0][0])
+
+
+def _due_in_file(folder: Path) -> bool:
+    with closing(sqlite3.connect(f"file:{folder / 'clew.db'}?mode=ro", uri=True, timeout=10)) as db:
+        return bool(db.execute(DUE).fetchone()[0])
 
 
 @asynccontextmanager
 async def whole(folder: Path, url: str, storage: str | None) -> AsyncIterator[tuple[str, int]]:
+    """Run a whole gateway; give its URL and process id."""
     process = Gateway(write_config(folder, config_of(url, channels=CHANNELS), storage=storage), environ(), forked=False)
     await process.start()
     try:
@@ -82,22 +127,49 @@ async def whole(folder: Path, url: str, storage: str | None) -> AsyncIterator[tu
         await process.kill()
 
 
-def report(figures: list[Figure]) -> str:
-    """Return the table, each row beside slack-bolt and the least under the same load."""
-    lines = [
-        "in flight | subject | turns/s | p50 / p99 ms | p99/p50 | CPU ms a turn | x bolt | x least | RSS MB | lost"
-    ]
-    for n in TURNS:
-        rows = [figure for figure in figures if figure.in_flight == n]
-        least, bolt = rows[0].cpu_ms, rows[1].cpu_ms
-        lines += [
-            f"{n} | {row.subject} | {row.per_s:,.0f} | {row.p50_ms:.1f} / {row.p99_ms:.1f} | "
-            f"{row.p99_ms / row.p50_ms:.1f} | {row.cpu_ms:.2f} | {row.cpu_ms / bolt:.2f} | {row.cpu_ms / least:.1f} | "
-            f"{row.rss_mb:.0f} | {row.lost}"
-            for row in rows
-        ]
-    return "\n".join(lines)
+def table(subjects: Sequence[Subject], counts: Mapping[int, int], rounds: int) -> Table:
+    """Return the figures, each beside slack-bolt's and the least's under the same load."""
+    rows: list[list[Cell]] = []
+    for n in counts:
+        least, bolt = (statistics.median(one.cpu_ms for one in subject.rounds[n]) for subject in subjects[:2])
+        for subject in subjects:
+            those = subject.rounds[n]
+            cpu = statistics.median(one.cpu_ms for one in those)
+            times = [time for one in those for time in one.times_ms]
+            p50, p99 = statistics.median(times), percentile(times, 99)
+            rows.append(
+                [
+                    n, subject.name, statistics.median(one.per_s for one in those), p50, p99, p99 / p50,
+                    spread([one.cpu_ms for one in those]), cpu / bolt, cpu / least,
+                    statistics.median(one.server_ms for one in those), those[-1].rss_mb, sum(one.lost for one in those),
+                ]
+            )  # fmt: skip
+    return Table(
+        title=f"Slack, mention to answer, {rounds} rounds (G1, G2, G4)",
+        columns=(
+            "in flight", "who", "turns/s", "p50 ms", "p99 ms", "p99/p50", "CPU ms a turn", "x of bolt", "x of the least",
+            "PostgreSQL's", "RSS MB", "lost",
+        ),
+        rows=rows,
+        notes=(
+            "All run at once and take turns, so that idle ones' looks each second are in the others' PostgreSQL's CPU.",
+            "CPU a turn of the whole gateway holds what it learns behind its answers, and waits for it; bolt and the least keep "
+            "nothing. Replies go out in one piece: no streaming, no status, as bolt does it.",
+        ),
+        raw={subject.name: {n: [asdict(one) for one in each] for n, each in subject.rounds.items()} for subject in subjects},
+    )  # fmt: skip
+
+
+async def measure(quick: bool) -> AsyncIterator[Table]:
+    """Measure as a part of `make bench-peers`."""
+    counts, rounds, warm = ({1: 20, 50: 60}, 1, 60) if quick else (TURNS, ROUNDS, WARM)
+    yield table(await measured(counts, rounds=rounds, warm=warm), counts, rounds)
+
+
+async def _print() -> None:
+    async for one in measure(quick=False):
+        print(one.text())
 
 
 if __name__ == "__main__":
-    print(report(measure()))
+    asyncio.run(_print())

@@ -7,7 +7,7 @@ import hashlib
 import hmac
 import re
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +16,9 @@ import aiohttp
 import msgspec
 from aiohttp import web
 
-from tests.bench.turns import Figure, cpu_s, figure
+from memory.extraction import SYSTEM
+from tests.bench.consumption import cpu_s
+from tests.bench.turns import rss_mb
 from tests.loopback import on_loopback
 
 BOT_TOKEN, SIGNING_SECRET, CHANNEL = "xoxb-bench", "bench-s3cr3t", "acme-{}"
@@ -25,6 +27,7 @@ CHANNELS, ROOMS, PEOPLE = 20, 20, 10
 a second in a channel), and no two turns of one thread are under way."""
 
 WAIT_S = 60.0
+ABOUT_MEMORY, NOTHING = msgspec.json.encode(SYSTEM[:60])[1:-1], '{"changes": []}'
 _ID = re.compile(r"order-(\d+-\d+)")
 
 
@@ -37,14 +40,12 @@ class Sink:
     _posts: int = 0
 
     async def complete(self, request: web.Request) -> web.StreamResponse:
-        asked = asked_in(msgspec.json.decode(await request.read()))
+        raw = await request.read()
+        if ABOUT_MEMORY in raw:  # nothing is learned, said in the form that is asked for
+            return _streamed([NOTHING])
+        asked = asked_in(msgspec.json.decode(raw))
         parts = [f"**Order** order-{asked} left on Tuesday; ", "it arrives ", "on Friday. 预计周五送达。"]
-        chunks = [{"delta": {"content": part}, "finish_reason": None} for part in parts]
-        chunks.append({"delta": {}, "finish_reason": "stop"})
-        body = b"".join(
-            b"data: " + msgspec.json.encode({"choices": [chunk | {"index": 0}]}) + b"\n\n" for chunk in chunks
-        )
-        return web.Response(body=body + b"data: [DONE]\n\n", content_type="text/event-stream")
+        return _streamed(parts)
 
     async def posted(self, request: web.Request) -> web.Response:
         text = msgspec.json.decode(await request.read())["text"]
@@ -73,6 +74,13 @@ def asked_in(body: dict[str, Any]) -> str:
     return str(_ID.findall(body["messages"][-1]["content"])[-1])
 
 
+def _streamed(parts: Sequence[str]) -> web.Response:
+    chunks = [{"delta": {"content": part}, "finish_reason": None} for part in parts]
+    chunks.append({"delta": {}, "finish_reason": "stop"})
+    body = b"".join(b"data: " + msgspec.json.encode({"choices": [chunk | {"index": 0}]}) + b"\n\n" for chunk in chunks)
+    return web.Response(body=body + b"data: [DONE]\n\n", content_type="text/event-stream")
+
+
 def _ok(told: dict[str, object]) -> web.Response:
     return web.Response(body=msgspec.json.encode({"ok": True, **told}), content_type="application/json")
 
@@ -88,14 +96,52 @@ async def sink(there: Sink | None = None) -> AsyncIterator[Sink]:
         yield there
 
 
-async def load(subject: str, there: Sink, url: str, pid: int, *, first: int, in_flight: int, turns: int) -> Figure:
+@dataclass(slots=True)
+class Spent:
+    """What a load took: each turn's time in ms, all seconds, the CPU of who answered and of its database; and what memory it had
+    then."""
+
+    times_ms: list[float] = field(default_factory=list)
+    seconds: float = 0
+    cpu_s: float = 0
+    server_s: float = 0
+    rss_mb: float = 0
+    lost: int = 0
+
+    @property
+    def cpu_ms(self) -> float:
+        """Return the CPU of a turn, without the database's."""
+        return self.cpu_s * 1000 / len(self.times_ms)
+
+    @property
+    def server_ms(self) -> float:
+        """Return the database's CPU of a turn."""
+        return self.server_s * 1000 / len(self.times_ms)
+
+    @property
+    def per_s(self) -> float:
+        """Return the turns a second."""
+        return len(self.times_ms) / self.seconds
+
+
+async def load(
+    there: Sink,
+    url: str,
+    pid: int,
+    *,
+    first: int,
+    in_flight: int,
+    turns: int,
+    server_s: Callable[[], float],
+    settled: Callable[[], Awaitable[None]],
+) -> Spent:
     """Send `turns` mentions, `in_flight` at a time, each in a thread that has none under way; `first` numbers them on. A turn
-    lasts from its event to the answer's arrival at the platform."""
-    numbers, times, lost = iter(range(first, first + turns)), list[float](), 0
-    cpu, began = cpu_s(pid), time.perf_counter()
+    lasts from its event to the answer's arrival at the platform; CPU is counted until all is `settled` that the answers left
+    behind."""
+    numbers, spent = iter(range(first, first + turns)), Spent()
+    cpu, theirs, began = cpu_s(pid), server_s(), time.perf_counter()
 
     async def sender(session: aiohttp.ClientSession) -> None:
-        nonlocal lost
         for number in numbers:
             id_ = f"{number}-{time.monotonic_ns()}"
             came = there.awaited[id_] = asyncio.Event()
@@ -105,17 +151,18 @@ async def load(subject: str, there: Sink, url: str, pid: int, *, first: int, in_
                 assert answer.status == 200, await answer.text()
             try:
                 await asyncio.wait_for(came.wait(), WAIT_S)
-                times.append((time.perf_counter() - sent) * 1000)
+                spent.times_ms.append((time.perf_counter() - sent) * 1000)
             except TimeoutError:
-                lost += 1
+                spent.lost += 1
             del there.awaited[id_]
 
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session, asyncio.TaskGroup() as tasks:
         for _ in range(in_flight):
             tasks.create_task(sender(session))
-    return figure(
-        subject, in_flight, times, seconds=time.perf_counter() - began, cpu=cpu_s(pid) - cpu, pid=pid, lost=lost
-    )
+    spent.seconds = time.perf_counter() - began
+    await settled()
+    spent.cpu_s, spent.server_s, spent.rss_mb = cpu_s(pid) - cpu, server_s() - theirs, rss_mb(pid)
+    return spent
 
 
 def mention(number: int, id_: str) -> tuple[str, bytes, dict[str, str]]:

@@ -107,9 +107,11 @@ async def core(url: str, storage: str) -> None:
 
 
 async def ours(url: str, *, storage: str | None) -> None:
+    from adapters.slack.adapter import SlackAdapter
+    from config.channels.slack import SlackSettings
     from config.loader import load
     from config.settings import ServerSettings
-    from gateway.app import make_adapter
+    from gateway.hot.process import ProcessShelf
     from gateway.http import HttpServer
     from tests.bench.slack import config_of
     from tests.serving import all_well, one_metric
@@ -119,15 +121,8 @@ async def ours(url: str, *, storage: str | None) -> None:
         path.write_text(config_of(url, channels=1), "utf-8")
         configuration = load(path, {})
         settings = configuration.settings.channels[CHANNEL.format(0)]
-        adapter = make_adapter(
-            CHANNEL.format(0),
-            settings,
-            live=None,
-            explains=None,
-            remembers=None,
-            guesses=None,
-            metrics=None,  # type: ignore[arg-type]
-        )
+        assert isinstance(settings, SlackSettings)
+        adapter = SlackAdapter(CHANNEL.format(0), settings=settings, shelf=ProcessShelf())
     async with remembering(storage) as remember:
         intake = Passing(configuration, adapter, Model(url), remember)
         server = HttpServer(

@@ -12,6 +12,7 @@ import json
 import os
 import platform
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -32,6 +33,7 @@ class Table:
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     notes: Sequence[str] = ()
+    raw: object = None  # what the figures were made of, for who reckons anew; only in the JSON
 
     def text(self) -> str:
         """Return the table as Markdown."""
@@ -51,6 +53,11 @@ def shown(cell: Cell) -> str:
     if isinstance(cell, float):
         return f"{cell:,.0f}" if abs(cell) >= 100 else f"{cell:.1f}" if abs(cell) >= 10 else f"{cell:.3g}"
     return f"{cell:,}" if isinstance(cell, int) else cell
+
+
+def spread(values: Sequence[float]) -> str:
+    """Return the median with the least and the most."""
+    return f"{shown(float(statistics.median(values)))} [{shown(float(min(values)))}..{shown(float(max(values)))}]"
 
 
 def main(package: str, parts: Sequence[str], arguments: Sequence[str]) -> int:

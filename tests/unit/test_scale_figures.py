@@ -21,7 +21,9 @@ from tests.bench.scale.inside import held
 from tests.bench.scale.processes import bound_by
 from tests.bench.scale.queue import Queue, inboxes
 from tests.bench.scale.slopes import slope_of, verdict
-from tests.bench.tables import Table, shown
+from tests.bench.slack_load import load, sink
+from tests.bench.tables import Table, shown, spread
+from tests.bench.turns import started
 from tests.contracts.columns import PostgresColumn
 from tests.services import as_admin
 
@@ -35,6 +37,7 @@ def test_a_table_is_markdown() -> None:
         table.text().splitlines()
     )
     assert ["1,235", "12.3", "1.23"] == [shown(one) for one in (1234.6, 12.34, 1.234)]
+    assert "2 [1..30.0]" == spread([30, 1, 2])
 
 
 def test_what_is_used_up_is_what_binds() -> None:
@@ -85,6 +88,19 @@ def test_some_messages_are_of_people_who_never_wrote_before() -> None:
     people = [json.loads(signed(load, number)[0])["conversation"] for number in range(10)]
 
     assert ["n-new-0", "n-1", "n-0", "n-1", "n-0", "n-new-5", "n-0", "n-1", "n-0", "n-1"] == people
+
+
+@pytest.mark.parametrize("name", ["limit", "edge", "core"])
+async def test_each_subject_beside_bolt_answers_in_the_thread(name: str, postgres_url: str) -> None:
+    """What a figure compares is a process of its own that nothing else starts: it must still run."""
+    async with sink() as there, started("tests.bench.slack_subjects", name, there.url, postgres_url) as (url, pid):
+        spent = await load(there, url, pid, first=0, in_flight=2, turns=4, server_s=lambda: 0.0, settled=_nothing)
+
+    assert (4, 0) == (len(spent.times_ms), spent.lost)
+
+
+async def _nothing() -> None:
+    return None
 
 
 async def test_round_trips_are_counted_on_the_wire(postgres_url: str) -> None:
