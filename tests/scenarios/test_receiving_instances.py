@@ -42,11 +42,11 @@ class Three:
 
 
 @asynccontextmanager
-async def three(folder: Path, storage: str, *ways: str) -> AsyncIterator[Three]:
+async def three(folder: Path, storage: str, *ways: str, more: str = "") -> AsyncIterator[Three]:
     async with AsyncExitStack() as stack:
-        there = await stack.enter_async_context(world(folder, ways=ways, storage=storage, body=QUICK))
-        more = [await stack.enter_async_context(gateway(there.config)) for _ in range(2)]
-        yield Three(there, [there.gateway, *more], storage)
+        there = await stack.enter_async_context(world(folder, ways=ways, storage=storage, body=QUICK, more=more))
+        others = [await stack.enter_async_context(gateway(there.config)) for _ in range(2)]
+        yield Three(there, [there.gateway, *others], storage)
 
 
 async def kill(one: Gateway) -> None:

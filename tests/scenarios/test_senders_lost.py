@@ -1,0 +1,90 @@
+"""Of three gateways the one that sends a bot's replies is killed, hangs, or can't reach the platform, in the middle of it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from tests.emulators.telegram.flood import GROUP, counted
+from tests.scenarios.platforms import Room, World, asks, echo, words
+from tests.scenarios.test_receiving_instances import ENDS, POLLING, Three, freeze, three
+from tests.scenarios.world import Answer, Gateway, Prompt, rows
+
+LAST_SEEN = GROUP.count - 8
+"""Calls in the group before its sender is lost."""
+
+
+async def answers(prompt: Prompt) -> Answer:
+    """In private in pieces, so that it is shown while it is made."""
+
+    async def pieces() -> AsyncIterator[str]:
+        yield f"re: {words(prompt)}"
+        await asyncio.sleep(0.2)
+        yield "!"
+
+    return echo(prompt) if "群" in words(prompt) else pieces()
+
+
+def asked(world: World, room: Room) -> int:
+    """How often the platform was asked to show something in the room."""
+    chat = str(room.chat.id)  # type: ignore[attr-defined]
+    return sum(counted(call.method) and str(call.params.get("chat_id")) == chat for call in world.tg.calls)
+
+
+def broken(world: World) -> list[str]:
+    """The limits that were broken, and by how much."""
+    return [f"{one.scope}: {one.detail}" for one in world.tg.violations if one.rule in ("limit", "retry_after")]
+
+
+def doubtful(there: Three) -> set[str]:
+    """What is labelled as perhaps sent."""
+    return {text for (text,) in rows(there.storage, "SELECT text FROM outbox_chunks WHERE state = 'unknown'")}
+
+
+@pytest.mark.parametrize("end", ENDS, ids=lambda end: end.__name__)
+async def test_a_lost_sender_costs_no_reply_and_breaks_no_limit(
+    tmp_path: Path, postgres_url: str, end: Callable[[Gateway], object]
+) -> None:
+    """Nothing is lost, nothing comes twice, nothing out of order; and the next one knows what was sent in the last minute (a
+    platform that limits takes no notice of who of us it was; openclaw#50866)."""
+    async with three(tmp_path, postgres_url, POLLING, more=", busy: queue") as there:
+        there.world.tg.flood.enforce()
+        there.world.play(answers)
+        side = there.world.telegram()
+        rooms, group = [side.private(f"Ann {number}") for number in range(10)], side.group("群", "Cem")
+        while asked(there.world, group) < LAST_SEEN:
+            await asks(group, f"群 {asked(there.world, group)}")
+        for number in range(3):
+            for room in rooms:
+                await room.says(f"第 {number} 👋")
+            await group.says(f"群, again {number:02}")
+        for number in range(3, 12):
+            await group.says(f"群, again {number:02}")
+        await rooms[0].until(lambda replies: "re: 第 0 👋!" in replies)
+        (sender,) = there.holders(f"send:{POLLING}")
+        await end(sender)  # type: ignore[misc]
+
+        await there.until(lambda: there.holders(f"send:{POLLING}") not in ([], [sender]))
+        wanted = [f"re: 第 {number} 👋!" for number in range(3)]
+        await asyncio.gather(*(room.until(lambda replies: wanted[-1] in replies) for room in rooms))
+        if end is freeze:
+            sender.tell(signal.SIGCONT)
+            await sender.logged("given up for dead; joining anew")
+        await asks(side.private("Bob"), "群 later")
+        labelled = doubtful(there)
+        told = [room.replies() for room in rooms]
+        waiting = rows(
+            postgres_url, "SELECT count(*) FROM outbox_chunks WHERE state = 'waiting' AND text LIKE %s", "re: 群%"
+        )
+
+    assert [] == broken(there.world)
+    for replies in told:
+        assert replies == sorted(set(replies)), "in order, none twice"
+        assert set(wanted) - labelled <= set(replies) <= set(wanted)
+    (ours,) = [[text for text in group.replies() if "again" in text]]
+    assert ours == sorted(set(ours))
+    assert 12 <= len(ours) + waiting[0][0] + len(labelled), "what the group can't take yet waits"
