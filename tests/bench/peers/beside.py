@@ -9,7 +9,7 @@ import statistics
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,14 @@ import psycopg
 
 from tests.bench.consumption import server_cpu_s
 from tests.bench.scale.cluster import Helper, helper
-from tests.bench.tables import Cell, Table
+from tests.bench.servers import Work, work_of
+from tests.bench.tables import Cell, Table, spread
 from tests.services import Postgres
 
-SIZES = (100, 10_000, 100_000)
+SIZES = (1_000, 10_000, 100_000)
 ROUNDS, TURNS, MOST_S = 5, 40, 4.0
+"""Rounds at each length; turns of a round, or as many as take so long: a slow peer has fewer, one at least."""
+
 PYTHON = os.environ.get("PEERS", ".peers/bin/python")
 
 
@@ -42,27 +45,27 @@ class Peer:
 
 @dataclass(slots=True)
 class Taken:
-    """What a subject took at one length, in ms; `failed`: what it said when it could not."""
+    """What a subject took at one length, in ms; each list has an item a round. `failed`: what it said when it could not."""
 
-    append: list[float] = field(default_factory=list)
+    append: list[float] = field(default_factory=list)  # medians of the round's turns
     load: list[float] = field(default_factory=list)
-    cpu: list[float] = field(default_factory=list)
+    both: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)  # of a turn
     server: list[float] = field(default_factory=list)
+    statements: list[float] = field(default_factory=list)
+    wal: list[float] = field(default_factory=list)  # bytes of a turn
+    turns: int = 0
     rss_mb: float = 0
+    rss_before_mb: float = 0  # before there was any conversation
     newest: bool = True
     bytes: float | None = None
     failed: str = ""
 
-    @property
-    def both(self) -> float:
-        return statistics.median(self.append) + statistics.median(self.load)
-
 
 def durable(server: Postgres, name: str) -> str:
-    """Make a database whose commits are on the disk when they return; return its URL."""
+    """Make a database on a server whose commits are on the disk when they return; return its URL."""
     with psycopg.connect(server.url("postgres", admin=True), autocommit=True) as admin:
         admin.execute(f"CREATE DATABASE {name} OWNER clew".encode())
-        admin.execute(f"ALTER DATABASE {name} SET synchronous_commit = on".encode())
     return server.url(name)
 
 
@@ -72,6 +75,7 @@ async def tables(
     """Measure the peers at each length; ours come first."""
     rows: list[list[Cell]] = []
     faults: list[str] = []
+    raw: dict[int, object] = {}
     for size in (100, 1_000) if quick else SIZES:
         taken = await _at(size, peers, server, quick=quick)
         ours = next(taken[peer.name] for peer in peers if peer.ours)
@@ -80,22 +84,26 @@ async def tables(
             if one.failed:
                 faults.append(f"{peer.name} did not run at {size:,}: {one.failed}")
                 continue
-            theirs = statistics.median(one.server) if server else None
+            both, cpu = statistics.median(one.both), statistics.median(one.cpu)
+            theirs = [statistics.median(of) if server else None for of in (one.server, one.statements, one.wal)]
             rows.append(
                 [
-                    size, peer.name, statistics.median(one.append), statistics.median(one.load), one.both,
-                    one.both / ours.both, statistics.median(one.cpu), statistics.median(one.cpu) / statistics.median(ours.cpu),
-                    theirs, one.bytes, one.rss_mb, "yes" if one.newest else "NO", len(one.append),
+                    size, peer.name, statistics.median(one.append), statistics.median(one.load), spread(one.both),
+                    both / statistics.median(ours.both), cpu, cpu / statistics.median(ours.cpu), *theirs, one.bytes,
+                    one.rss_mb, one.rss_mb - one.rss_before_mb, "yes" if one.newest else "NO", one.turns,
                 ]
             )  # fmt: skip
+        raw[size] = {name: asdict(one) for name, one in taken.items()}
     yield Table(
         title=title,
         columns=(
-            "messages", "who", "append p50 ms", "load p50 ms", "both", "x of ours (first row)", "CPU ms a turn", "x of ours",
-            "PostgreSQL's", "bytes a turn", "RSS MB", "newest loaded", "turns",
+            "messages", "who", "append p50 ms", "load p50 ms", "both [least..most of the rounds]", "x of ours (first row)",
+            "CPU ms a turn", "x of ours", "PostgreSQL's CPU ms", "statements a turn", "log bytes a turn", "kept bytes a turn",
+            "RSS MB", "of them since it started", "newest loaded", "turns",
         ),
         rows=rows,
         notes=(*notes, *faults),
+        raw=raw,
     )  # fmt: skip
 
 
@@ -111,23 +119,32 @@ async def _at(size: int, peers: Sequence[Peer], server: Postgres | None, *, quic
                 helper(f"tests.bench.peers.{peer.module}", peer.kind, place, python=python)
             )
             ready = json.loads(await process.line())
+            taken[peer.name].rss_before_mb = ready.get("rss_mb", 0.0)
             if _failed(ready, taken[peer.name]) or _failed(await _told(process, fill=size), taken[peer.name]):
                 continue
             running[peer.name] = process
         before = {name: _bytes(places[name]) for name in running}
         for round_ in range(2 if quick else ROUNDS + 1):
-            for name, process in list(running.items()):
+            names = list(running)
+            for name in [
+                *names[round_ % len(names) :],
+                *names[: round_ % len(names)],
+            ]:  # each round begins with another
+                process = running[name]
+                work = work_of(server, places[name]) if server else None
                 cpu = server_cpu_s(server) if server else 0.0
                 told = await _told(process, turns=5 if quick else TURNS, most_s=MOST_S)
                 if _failed(told, taken[name]):
                     del running[name]
                 elif round_:  # the first is to warm up
-                    _add(taken[name], told, (server_cpu_s(server) - cpu if server else 0.0) * 1000)
+                    _add(taken[name], told)
+                    if server and work:
+                        _add_work(taken[name], server_cpu_s(server) - cpu, work, work_of(server, places[name]), told)
                 else:
                     before[name] = _bytes(places[name])
         for name in running:
             after, was, one = _bytes(places[name]), before[name], taken[name]
-            one.bytes = None if after is None or was is None else (after - was) / len(one.append)
+            one.bytes = None if after is None or was is None else (after - was) / one.turns
     return taken
 
 
@@ -141,13 +158,22 @@ def _failed(told: dict[str, Any], taken: Taken) -> bool:
     return bool(taken.failed)
 
 
-def _add(taken: Taken, told: dict[str, Any], server_ms: float) -> None:
-    taken.append += told["append_ms"]
-    taken.load += told["load_ms"]
+def _add(taken: Taken, told: dict[str, Any]) -> None:
+    append, load = statistics.median(told["append_ms"]), statistics.median(told["load_ms"])
+    taken.append.append(append)
+    taken.load.append(load)
+    taken.both.append(append + load)
     taken.cpu.append(told["cpu_ms"])
-    taken.server.append(server_ms / len(told["append_ms"]))
+    taken.turns += len(told["append_ms"])
     taken.rss_mb = told["rss_mb"]
     taken.newest = taken.newest and told["newest"]
+
+
+def _add_work(taken: Taken, cpu_s: float, before: Work, after: Work, told: dict[str, Any]) -> None:
+    turns = len(told["append_ms"])
+    taken.server.append(cpu_s * 1000 / turns)
+    taken.statements.append((after.statements - before.statements) / turns)
+    taken.wal.append((after.wal_bytes - before.wal_bytes) / turns)
 
 
 def _bytes(place: str) -> float | None:

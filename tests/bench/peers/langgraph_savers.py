@@ -3,7 +3,8 @@
 A graph of one node that appends the reply: what a bot built with it runs. Less than ours: no scopes, persons, versions of single
 messages, ledger, summary, facts or profile, nothing learned. More: the whole state is kept after each step, so that a run can be
 taken up again anywhere, branched and looked at: three checkpoints a turn, each with all messages; and a graph is run, which ours
-has no counterpart for here. Loading brings all messages: a state cannot be asked for its end.
+has no counterpart for here. Loading brings all messages: a state cannot be asked for its end. The conversation is brought to its
+length in one step here; spoken turn by turn it would have left a copy of all messages a step, which no disk holds at 100,000.
 """
 
 from __future__ import annotations

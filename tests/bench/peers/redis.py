@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 from tests.bench.peers.beside import Peer, durable, tables
+from tests.bench.servers import counting_postgres
 from tests.bench.tables import Table
-from tests.services import running_postgres, running_valkey
+from tests.services import running_valkey
 
 
 async def measure(quick: bool) -> AsyncIterator[Table]:
-    with running_postgres() as server, running_valkey() as valkey:
+    with counting_postgres(durable=True) as server, running_valkey() as valkey:
 
         def both(name: str) -> str:
             return f"{durable(server, name)} {valkey.url}"

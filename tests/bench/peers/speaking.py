@@ -49,7 +49,7 @@ def serve(opened: AbstractAsyncContextManager[Subject]) -> None:
 async def _serve(opened: AbstractAsyncContextManager[Subject]) -> None:
     try:
         async with opened as subject:
-            print(json.dumps({"ready": True}), flush=True)
+            print(json.dumps({"ready": True, "rss_mb": _rss_mb()}), flush=True)
             number = 0
             for line in sys.stdin:
                 told = json.loads(line)
