@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from gateway.inbox.base import Inbox, NewEvent, Outcome
@@ -31,10 +31,25 @@ class Queue:
         self.order: dict[str, list[int]] = {}  # the ids of each lane's turns, as they began
         self._more = asyncio.Event()
 
-    async def put(self, lane: str) -> int:
-        """Accept a message into the lane, at the first instance; return its id."""
+    async def paced(self, lanes: Iterable[str], *, per_s: float) -> list[int]:
+        """Accept a message into each of the lanes, so many a second however long one takes; return their ids."""
+        began, putting = time.perf_counter(), []
+        async with asyncio.TaskGroup() as tasks:
+            for number, lane in enumerate(lanes):
+                due = began + number / per_s
+                await asyncio.sleep(max(0.0, due - time.perf_counter()))
+                putting.append(tasks.create_task(self.put(lane, due=due)))
+        return [task.result() for task in putting]
+
+    def waited_ms(self, id_: int) -> float:
+        """Return how long a message waited until its turn began."""
+        return (self.started_at[id_] - self.put_at[id_]) * 1000
+
+    async def put(self, lane: str, *, due: float | None = None) -> int:
+        """Accept a message into the lane, at the first instance; return its id. `due`: when it should have come, by
+        `time.perf_counter`: what waits for this process waits, too."""
         id_ = _ids.next()
-        self.put_at[id_] = time.perf_counter()
+        self.put_at[id_] = due or time.perf_counter()
         event = NewEvent(
             id=id_, channel="c", kind="message", speaker="u", body=BODY, token="t", fingerprint=None, now_ms=now_ms()
         )
@@ -86,7 +101,7 @@ def _gathering(_: object) -> Gathering:
 @asynccontextmanager
 async def inboxes(
     count: int, url: str, *, pool_size: int = 10, kind: type[PostgresInbox] = PostgresInbox
-) -> AsyncIterator[list[Inbox]]:
+) -> AsyncIterator[list[PostgresInbox]]:
     """Open so many instances on the database."""
     async with AsyncExitStack() as stack:
         yield [
