@@ -43,11 +43,12 @@ class Drop:
 @dataclass(frozen=True, slots=True)
 class Name:
     """Whose personal rows the statements that follow are about, for a database that guards them (`postgres_owner.py`): the
-    persons', or, of a scope, everybody's of whom something came from it, or from these messages of it. No rows come back."""
+    persons', or, of a scope, everybody's of whom something came from it, or everybody's whom these fragments (scope_id, id) are
+    of. No rows come back."""
 
     persons: Sequence[int] = ()
     scope_id: int | None = None
-    ids: Sequence[int] | None = None
+    fragments: Sequence[tuple[int, int]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,11 @@ class Dialect:
     no_steps: str  # the column of a message without steps
     no_ids: str  # the column of a row that comes from no message
     among: str  # follows a column: it is one of the numbers of `:ids`, a JSON array
+    pairs: str  # the rows of `:pairs`, a JSON array of arrays of two numbers
+    stretches: str  # the rows (scope_id, session_id, first_id) of `:stretches`, a JSON array of such arrays
+    stepwise: (
+        str | None
+    )  # makes what follows look up row by row what it is given, however little stood there when it was planned
     lock: str  # follows a SELECT whose rows are to stay as they are
     touch: str | None  # tells caches that a scope has changed
     barrier: str | None  # waits for whoever is just writing what people said, by what they saw before

@@ -35,6 +35,12 @@ OWNERS_OF = statement(f"""WITH {_EVERYBODY} SELECT (SELECT array_agg(DISTINCT o.
     UNION ALL SELECT f.person_id FROM fragments f WHERE f.scope_id = %(scope_id)s AND %(ids)s::bigint[] IS NULL) o)
   FROM everybody""")
 
+OWNERS_AMONG = statement(f"""WITH {_EVERYBODY} SELECT (SELECT array_agg(DISTINCT o.person_id)
+    FROM unnest(%(scope_ids)s::bigint[], %(ids)s::bigint[]) AS asked (scope_id, id), LATERAL (
+      SELECT f.person_id FROM fragments f WHERE f.scope_id = asked.scope_id AND f.id = asked.id OFFSET 0) o)
+  FROM everybody""")
+"""As `OWNERS_OF`, of whom these fragments are, by name: several scopes' at once."""
+
 
 def owned(select: str) -> Statement:
     """Return the statement of several rows of the owner's; `select` asks for `me.person <> ''`, so that it comes after it."""

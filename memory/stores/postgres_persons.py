@@ -10,7 +10,7 @@ from memory.stores.person_steps import Dialect, Drop, Name, Put, Step
 from memory.stores.persons import Run, StoredPersons
 from memory.stores.postgres_derived import add_fragment
 from memory.stores.postgres_derived_sql import DROP_FRAGMENTS
-from memory.stores.postgres_pool import Database, Transaction
+from memory.stores.postgres_pool import Database, Transaction, columns
 from memory.stores.postgres_steps import statement_of
 from memory.stores.postgres_turn import MESSAGE
 from memory.stores.purging import StoredPurging
@@ -26,6 +26,11 @@ _DIALECT = Dialect(
     no_steps="'[]'",
     no_ids="'{}'",
     among="= ANY(ARRAY(SELECT CAST(value AS bigint) FROM json_array_elements_text(CAST(:ids AS json))))",
+    pairs="""(SELECT CAST(value ->> 0 AS bigint), CAST(value ->> 1 AS bigint)
+      FROM json_array_elements(CAST(:pairs AS json)))""",
+    stretches="""(SELECT CAST(value ->> 0 AS bigint) AS scope_id, value ->> 1 AS session_id,
+      CAST(value ->> 2 AS bigint) AS first_id FROM json_array_elements(CAST(:stretches AS json)))""",
+    stepwise="SELECT set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)",
     lock=" FOR UPDATE",  # what is being learned or summarised from them has to stand before it is looked for
     touch="UPDATE scopes SET generation = generation + 1 WHERE id = :scope",
     barrier="LOCK TABLE messages, observed IN SHARE MODE",  # an append takes milliseconds; those that begin now see the mark
@@ -61,8 +66,7 @@ def _runner(database: Database) -> Run:
                 asked = next(step)
                 while True:
                     if isinstance(asked, Drop):
-                        scope_ids, ids = [list(column) for column in zip(*asked.fragments, strict=True)]
-                        await transaction.fetch(DROP_FRAGMENTS, {"scope_ids": scope_ids, "ids": ids})
+                        await transaction.fetch(DROP_FRAGMENTS, columns(asked.fragments))
                         asked = step.send([])
                     elif isinstance(asked, Put):
                         await _put(transaction, asked)
@@ -91,10 +95,12 @@ async def _put(transaction: Transaction, asked: Put) -> None:
 
 
 async def _name(transaction: Transaction, asked: Name) -> None:
-    if asked.scope_id is None:
-        await transaction.name(*asked.persons)
+    if asked.scope_id is not None:
+        await transaction.name_owners(asked.scope_id)
+    elif asked.fragments is not None:
+        await transaction.name_owners_among(asked.fragments)
     else:
-        await transaction.name_owners(asked.scope_id, asked.ids)
+        await transaction.name(*asked.persons)
 
 
 async def _nothing() -> None:

@@ -25,7 +25,7 @@ from memory.postgres_locks import Lock
 from memory.postgres_migrating import bring_up_to_date, lacking, version
 from memory.postgres_sessions import guards
 from memory.stores.migrate import MEMORY
-from memory.stores.postgres_owner import NAME, OWNERS_OF
+from memory.stores.postgres_owner import NAME, OWNERS_AMONG, OWNERS_OF
 from memory.stores.postgres_statement import Statement
 
 Row = tuple[Any, ...]  # as the driver hands it out: the raw edge
@@ -176,6 +176,16 @@ class Transaction:
         of = {"scope_id": scope_id, "ids": None if ids is None else list(ids), "first_id": min(ids or [0])}
         ((owners,),) = await self.fetch(OWNERS_OF, of)
         await self.name(*(owners or ()))
+
+    async def name_owners_among(self, fragments: Sequence[tuple[int, int]]) -> None:
+        """Name all persons whom these fragments (scope_id, id) are of."""
+        ((owners,),) = await self.fetch(OWNERS_AMONG, columns(fragments))
+        await self.name(*(owners or ()))
+
+
+def columns(fragments: Sequence[tuple[int, int]]) -> Mapping[str, object]:
+    """Return the parameters `scope_ids` and `ids` for what is named by (scope_id, id)."""
+    return {"scope_ids": [scope_id for scope_id, _ in fragments], "ids": [id_ for _, id_ in fragments]}
 
 
 async def _fetched(connection: Connection, text: bytes, parameters: Sequence[object]) -> list[Row]:
