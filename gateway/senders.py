@@ -25,9 +25,10 @@ logger = logging.getLogger(__name__)
 KIND = "send"
 """The kind of these leases."""
 
-FAILING_S = 3.0
+FAILING_S = 1.0
 """Seconds in which nothing has got through from here, after which another instance, if there is one, may do better: it is this
-machine's way that is broken. Doubling with each time that this was tried and did not help, as it is the platform then."""
+machine's way that is broken. No longer, as each of these sends may be one that is never made again. Doubling with each time that
+this was tried and did not help, as it is the platform then."""
 
 
 class Shares(Protocol):

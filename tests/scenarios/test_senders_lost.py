@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
+from tests.chaos.proxy import Address, Proxy
 from tests.emulators.telegram.flood import GROUP, counted
-from tests.scenarios.platforms import Room, World, asks, echo, words
-from tests.scenarios.test_receiving_instances import ENDS, POLLING, Three, freeze, three
-from tests.scenarios.world import Answer, Gateway, Prompt, rows
+from tests.scenarios.platforms import Room, World, asks, echo, shows, words, world
+from tests.scenarios.test_receiving_instances import ENDS, POLLING, QUICK, Three, freeze, three
+from tests.scenarios.world import Answer, Gateway, Prompt, gateway, rows
 
 LAST_SEEN = GROUP.count - 8
 """Calls in the group before its sender is lost."""
@@ -88,3 +91,48 @@ async def test_a_lost_sender_costs_no_reply_and_breaks_no_limit(
     (ours,) = [[text for text in group.replies() if "again" in text]]
     assert ours == sorted(set(ours))
     assert 12 <= len(ours) + waiting[0][0] + len(labelled), "what the group can't take yet waits"
+
+
+async def test_a_sender_that_reaches_no_platform_lets_another_send(tmp_path: Path, postgres_url: str) -> None:
+    """Its channel runs, its way out is broken: what it holds goes to who can, in order, and comes back to nobody by itself."""
+    targets, other = list[Address](), tmp_path / "other" / "clew.yaml"
+
+    def behind_the_way(there: World) -> None:
+        """Let the first gateway alone go by the way that breaks."""
+        text, platform = there.config.read_text(), urlsplit(there.tg.url)
+        targets.append((platform.hostname or "", platform.port or 0))
+        other.parent.mkdir()
+        other.write_text(text)
+        there.config.write_text(text.replace(there.tg.url, f"http://127.0.0.1:{way.port}"))
+
+    async with AsyncExitStack() as stack:
+        breaks = await stack.enter_async_context(AsyncExitStack())
+        way = await breaks.enter_async_context(Proxy(lambda: targets).running())
+        there = await stack.enter_async_context(
+            world(
+                tmp_path,
+                ways=(POLLING,),
+                storage=postgres_url,
+                body=QUICK,
+                more=", busy: queue",
+                prepare=behind_the_way,
+            )
+        )
+        others = [await stack.enter_async_context(gateway(other)) for _ in range(2)]
+        three = Three(there, [there.gateway, *others], postgres_url)
+        rooms = [there.telegram().private(f"Ann {number}") for number in range(3)]
+        await asks(rooms[0], "one")
+        assert [there.gateway] == three.holders(f"send:{POLLING}")
+        await breaks.aclose()  # whoever connects is refused
+        for room in rooms:
+            await room.says("第二 👋")
+            await room.says("three")
+        await asyncio.gather(*(shows(room, "re: 第二 👋") for room in rooms))
+        await asks(rooms[0], "four")
+        (sender,) = three.holders(f"send:{POLLING}")
+        told = [room.replies() for room in rooms]
+
+    assert sender is not there.gateway
+    assert ["re: one", "re: 第二 👋", "re: three", "re: four"] == told[0]
+    assert [["re: 第二 👋", "re: three"]] * 2 == told[1:]
+    assert "sending is handed on" in "".join(there.gateway.log)

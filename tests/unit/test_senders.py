@@ -135,7 +135,7 @@ class TestSenders:
         ALONE.down("acme")
 
     def test_who_reaches_no_platform_lets_another_try(self) -> None:
-        """After three seconds in which nothing got through; where that did not help the next time is twice as long, so that two
+        """After a second in which nothing got through; where that did not help the next time is twice as long, so that two
         who both can't do not pass it to and fro all day. One that got through begins anew."""
 
         async def main() -> list[float]:
@@ -160,7 +160,7 @@ class TestSenders:
             ALONE.reached("acme")
             return waited
 
-        assert [3.5, 6.5, 12.5, 3.5] == in_virtual_time(main())
+        assert [1.5, 2.5, 4.5, 1.5] == in_virtual_time(main())
 
     def test_one_that_runs_nowhere_is_passed_on_ever_more_rarely(self) -> None:
 
@@ -178,7 +178,7 @@ class TestSenders:
                 waited.append(asyncio.get_running_loop().time() - began)
             return waited
 
-        assert [1.0, 3.5, 6.5] == in_virtual_time(main())
+        assert [1.0, 1.5, 2.5] == in_virtual_time(main())
 
     async def test_who_is_alone_keeps_it(self, tasks: set[asyncio.Task[Any]]) -> None:
         """However long nothing gets through."""
