@@ -98,6 +98,8 @@ class PostgresInbox:
         # As whom we got it: what was got before the others gave us up for dead is not ours any more.
         self._held: dict[int, tuple[int, float]] = {}  # by fence; and when the lane's lease may run out
         self._taken: dict[int, int] = {}  # by chunk, those being sent
+        self._taking = asyncio.Lock()  # what one call has just taken must not look unheard to another
+        self._next_freeing_s = clock_s() + lease_s
         self._accept_max = accept_max
         self._changes = Changes(poll_s=poll_s)
         self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
@@ -299,12 +301,15 @@ class PostgresInbox:
     ) -> list[Chunk]:
         if limit <= 0:
             return []
-        async with self._connection() as db:
+        async with self._taking, self._connection() as db:
             owner = self._member.id
+            if self._clock_s() >= self._next_freeing_s:
+                await outbox.free_unheard(db, owner=owner, sending=list(self._taken))
+                self._next_freeing_s = self._clock_s() + self._lease_s
             chunks = await outbox.take_due(
                 db, now_ms=now_ms, limit=limit, owner=owner, not_before=not_before, elsewhere=elsewhere
             )
-        self._taken |= {chunk.id: owner for chunk in chunks}
+            self._taken |= {chunk.id: owner for chunk in chunks}
         self._queues_left.taken(chunk.queue for chunk in chunks)
         return chunks
 

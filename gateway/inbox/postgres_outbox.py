@@ -233,8 +233,16 @@ def _held_back(later: Sequence[tuple[Chunk, int]]) -> dict[str, list[Any]]:
     }
 
 
+async def free_unheard(db: Connection, *, owner: int, sending: Sequence[int]) -> None:
+    """Free the queues that `owner` has taken but whose head is none of those that it is `sending`: the server took them for it
+    when it had given up waiting for that."""
+    await db.execute(_FREE_UNHEARD, {"owner": owner, "ids": list(sending)})
+
+
 SETTLED = "state IN ('sent', 'unknown', 'dead')"
 
+# By attempt: what was said of an earlier one may come when the next is under way, long given up and said again. One that did not
+# count is known by when it was due.
 _SETTLE = """
 UPDATE outbox_chunks c SET state = (%(states)s::text[])[{place}],
   due_ms = greatest(c.due_ms, (%(due)s::bigint[])[{place}]), settled_ms = (%(now)s::bigint[])[{place}],
@@ -243,6 +251,7 @@ UPDATE outbox_chunks c SET state = (%(states)s::text[])[{place}],
 WHERE c.turn_id = ANY(%(turns)s::bigint[]) AND c.id = ANY(%(ids)s::bigint[])
   AND c.state <> 'waiting' AND NOT c.{settled}
   AND (SELECT q.owner FROM outbox_queues q WHERE q.queue = c.queue) = %(owner)s
+  AND c.attempts = (%(attempts)s::int[])[{place}] AND c.due_ms = (%(were_due)s::bigint[])[{place}]
 RETURNING c.id""".format(place="array_position(%(ids)s::bigint[], c.id)", settled=SETTLED)
 
 _BURY = f"""
@@ -274,6 +283,10 @@ SELECT turn_id FROM ended""".format(
 _MINE = "q.owner = %(owner)s AND q.queue = ANY(%(queues)s::text[])"
 _HEAD = f"(SELECT {{column}} FROM outbox_chunks c WHERE c.queue = q.queue AND c.{LIVE} ORDER BY id LIMIT 1)"
 _LOCK = f"SELECT 1 FROM outbox_queues q WHERE {_MINE} ORDER BY queue FOR UPDATE"
+_FREE_UNHEARD = f"""
+UPDATE outbox_queues SET owner = NULL WHERE queue IN (
+  SELECT queue FROM outbox_queues q WHERE q.owner = %(owner)s AND {_HEAD.format(column="id")} <> ALL(%(ids)s::bigint[])
+  ORDER BY queue FOR UPDATE SKIP LOCKED)"""
 _DROP_EMPTY = f"DELETE FROM outbox_queues q WHERE {_MINE} AND {_HEAD.format(column='id')} IS NULL"
 _FREE = f"""
 UPDATE outbox_queues q SET owner = NULL, due_ms = {_HEAD.format(column="due_ms")}
@@ -290,6 +303,8 @@ async def settle(db: Connection, batch: Sequence[Settlement], *, owner: int) -> 
         "turns": [how.chunk.turn_id for how in batch],
         "queues": [how.chunk.queue for how in batch],
         "states": [how.state for how in batch],
+        "attempts": [how.chunk.attempts for how in batch],
+        "were_due": [how.chunk.due_ms for how in batch],
         "due": [how.due_ms for how in batch],
         "now": [how.now_ms for how in batch],
         "uncounted": [int(not how.counted) for how in batch],
