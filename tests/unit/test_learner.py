@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import itertools
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -41,6 +42,7 @@ class Faulty:
         self.faults: dict[str, list[Exception]] = {"claim": [], "settle": [], "put_off": [], "release": []}
         self.learned: list[int] = []
         self.settled, self.failed = asyncio.Event(), asyncio.Event()
+        self.look: Callable[[], Awaitable[None]] | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._derived, name)
@@ -52,6 +54,8 @@ class Faulty:
 
     async def claim(self, *, owner: str, now_ms: int, lease_ms: int, limit: int) -> tuple[Due, ...]:
         self._may_fail("claim")
+        if self.look is not None:
+            await self.look()
         return await self._derived.claim(owner=owner, now_ms=now_ms, lease_ms=lease_ms, limit=limit)
 
     async def settle(self, learned: Learned) -> bool:
@@ -159,3 +163,24 @@ async def test_a_queue_in_which_everything_fails_does_not_end_the_gateway(house:
     house.derived.faults |= {"settle": [ValueError("no")] * 3, verb: [ValueError("no")] * 3}
     async with house.learning():
         await house.derived.until(1)
+
+
+async def test_looks_take_a_tenth_of_the_time_however_often_it_is_woken(house: House) -> None:
+    """Each reply wakes it, and a look is dear while much waits, as when a model is away: the database has answers to give."""
+    looks: list[tuple[float, float]] = []
+    enough, clock = asyncio.Event(), asyncio.get_running_loop().time
+
+    async def slow() -> None:
+        began = clock()
+        await asyncio.sleep(0.02)
+        looks.append((began, clock()))
+        house.learner.wake()  # as the next reply would
+        if len(looks) == 4:
+            enough.set()
+
+    house.derived.look = slow
+    async with house.learning():
+        await asyncio.wait_for(enough.wait(), 20)
+
+    for (began, ended), (again, _) in itertools.pairwise(looks):
+        assert again - ended >= 9 * (ended - began)
