@@ -115,7 +115,9 @@ class QueueSettings(Section):
     lanes: int = Field(200, ge=1, le=10_000, description="Turns running at once.")
     lease_s: float = Field(5, ge=1, description="Seconds after which a silent instance's lanes are taken over.")
     poll_s: float = Field(1, gt=0, description="Seconds between two looks at the queue when no signal comes.")
-    attempts: int = Field(3, ge=1, description="Starts of a turn before it is given up as dead.")
+    attempts: int = Field(
+        3, ge=1, description="Starts of a turn before it is given up as dead, but those that the database broke off."
+    )
     send_s: float = Field(30, gt=0, description="Seconds one send may take.")
     send_attempts: int = Field(8, ge=1, description="Tries of one chunk before it is given up as dead.")
     send_wait_s: float = Field(
