@@ -122,6 +122,14 @@ class Finds(msgspec.Struct, frozen=True, kw_only=True):
     next: SearchMark | None
 
 
+class Older(msgspec.Struct, frozen=True, kw_only=True):
+    """How many lines are older than a moment, as far as they were counted, and when the oldest was said, in milliseconds since
+    1970; None: there is none."""
+
+    count: int
+    oldest_ms: int | None
+
+
 class Browsing(Protocol):
     """Conversations on one database, beside its `memory.base.Store` (there as `browsing`).
 
@@ -148,6 +156,11 @@ class Browsing(Protocol):
 
     async def unlearned(self, turn_id: int) -> bool | None:
         """Whether a turn waits to be learned from; None: no ledger is kept of it."""
+        ...
+
+    async def older(self, *, before_ms: int, limit: int) -> Older:
+        """Count the lines from before a moment, what was overheard with them, everybody's, up to `limit`: what retention would
+        take if it kept no more. May walk all of them, or the whole store: for who changes that."""
         ...
 
     async def search(self, words: Sequence[str], wanted: Wanted, *, after: SearchMark | None, limit: int) -> Finds:

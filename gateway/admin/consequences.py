@@ -10,6 +10,7 @@ from config.effective import Place, places
 from config.loader import Configuration
 from config.problems import path_text
 from gateway.admin.acts.settings import Changed, ChangeTold, Fresh, Touched
+from gateway.admin.deleting import Deleting
 from gateway.admin.planning import Plan
 from gateway.live import READ_AT_START, replaced
 from gateway.rescoping import Change, foreseen, rules
@@ -19,13 +20,14 @@ from memory.service import Memory
 class Consequences:
     """Tells what plans would do. `placed` gives settings as they count for the rooms' ids of the moment."""
 
-    def __init__(self, *, memory: Memory, placed: Callable[[Configuration], Configuration]) -> None:
+    def __init__(self, *, memory: Memory, placed: Callable[[Configuration], Configuration], deleting: Deleting) -> None:
         self._memory = memory
         self._placed = placed
+        self._deleting = deleting
 
     async def of(self, plan: Plan, *, dry_run: bool, sees: Callable[[str], bool]) -> ChangeTold:
         """Return all that a plan changes at the paths that `sees` lets through: others' may have changed since, too. Raises
-        `memory.errors.MemoryFault`."""
+        `memory.errors.MemoryFault` and `gateway.errors.StoreBusy`."""
         old, new = plan.old, self._placed(plan.new)
         what = replaced(old.settings, new.settings)
         fresh = [*_agents(old, new)]
@@ -49,6 +51,7 @@ class Consequences:
                 *overruled,
                 *(str(one) for one in new.warnings if one not in old.warnings and sees(one.path)),
             ),
+            deletes=await self._deleting.of(plan),
         )
 
 

@@ -38,6 +38,7 @@ from gateway.admin.acts.settings import (
 )
 from gateway.admin.consequences import Consequences
 from gateway.admin.database import Transaction
+from gateway.admin.deleting import confirmed
 from gateway.admin.loading import Loader
 from gateway.admin.operations import Acting, Empty, FieldProblem, Handlers, Invalid, Missing, Stream
 from gateway.admin.own_settings import admitting, sees_path, within
@@ -145,7 +146,7 @@ class SettingsActs:
     async def change(self, acting: Acting, asked: ChangeAsked) -> ChangeTold:
         """Change settings, or try it."""
         plan = await self._edited(acting, asked.changes, expected=asked.expected)
-        return await self.carry_out(acting, plan, reason=asked.reason, dry_run=asked.dry_run)
+        return await self.carry_out(acting, plan, reason=asked.reason, dry_run=asked.dry_run, delete=asked.delete)
 
     async def roll_back(self, acting: Acting, asked: RollBackAsked) -> ChangeTold:
         """Let an older overlay count again, or try it."""
@@ -153,7 +154,7 @@ class SettingsActs:
         with within(acting):
             plan = await self._planner.laid(overlay, expected=asked.expected, admit=admitting(acting))
         acting.note(to=asked.number)
-        return await self.carry_out(acting, plan, reason=asked.reason, dry_run=asked.dry_run)
+        return await self.carry_out(acting, plan, reason=asked.reason, dry_run=asked.dry_run, delete=asked.delete)
 
     async def check(self, acting: Acting, asked: CheckAsked) -> Checked:
         """Return what is wrong with changes; what may not be changed is refused, as by `change`."""
@@ -171,10 +172,18 @@ class SettingsActs:
             return await self._planner.edited(edits, expected=expected, admit=admitting(acting))
 
     async def carry_out(
-        self, acting: Acting, plan: Plan, *, reason: str, dry_run: bool, dropped: Sequence[str] = ()
+        self,
+        acting: Acting,
+        plan: Plan,
+        *,
+        reason: str,
+        dry_run: bool,
+        delete: bool = False,
+        dropped: Sequence[str] = (),
     ) -> ChangeTold:
         """Carry a plan out that was admitted, if it is meant, and take the secrets `dropped` out of the vault with it; where it
-        changes nothing there is no new revision. Raises `Disagrees`, `Invalid`."""
+        changes nothing there is no new revision. Raises `Disagrees`, `Invalid`; `Unconfirmed` where something is deleted for good
+        by it and not `delete`."""
         sealed = self._vault.seal(plan.secrets)
         told = await self._consequences.of(plan, dry_run=dry_run, sees=lambda path: sees_path(acting, path))
         told = msgspec.structs.replace(told, dropped=tuple(dropped))
@@ -183,6 +192,7 @@ class SettingsActs:
         acting.note(dry_run=int(dry_run), revision=told.number, settings=len(plan.touched), paths=_paths(plan.touched))
         if dry_run:
             return told
+        confirmed(told.deletes, delete=delete)
 
         async def beside(transaction: Transaction, ms: int) -> None:
             await self._vault.write(transaction, sealed, actor=acting.actor, ms=ms)

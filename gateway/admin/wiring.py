@@ -15,6 +15,7 @@ from gateway.admin.consequences import Consequences
 from gateway.admin.conversations import ConversationActs
 from gateway.admin.database import Database
 from gateway.admin.dead_letters import DeadLetterActs
+from gateway.admin.deleting import Deleting
 from gateway.admin.entrance import Entrance
 from gateway.admin.instances import InstanceActs
 from gateway.admin.joining import JoiningActs
@@ -139,7 +140,11 @@ def settings_acts(parts: Parts) -> tuple[Handlers, ...]:
         planner=planner,
         revisions=revisions,
         vault=vault,
-        consequences=Consequences(memory=parts.memory, placed=parts.live.placed),
+        consequences=Consequences(
+            memory=parts.memory,
+            placed=parts.live.placed,
+            deleting=Deleting(browsing=parts.store.browsing, inbox=parts.inbox, clock=parts.clock),
+        ),
     )
     secrets = SecretActs(
         vault=vault, loader=loader, revisions=revisions, database=parts.database, configuration=parts.configuration

@@ -18,6 +18,7 @@ from memory.browsing import (
     Found,
     Line,
     Mark,
+    Older,
     Page,
     SearchMark,
     Talk,
@@ -25,6 +26,7 @@ from memory.browsing import (
     Wanted,
     folded,
 )
+from memory.ids import first_id
 from memory.key import Scope, encode_part
 from memory.stores.person_steps import FAMILY, Ask, Rows, Values, spoken_in
 from memory.stores.rows import decoded_user
@@ -205,6 +207,20 @@ def unlearned(turn_id: int) -> Looked[bool | None]:
     """Do what `Browsing.unlearned` promises."""
     rows = yield Ask("SELECT due_ms IS NOT NULL FROM ledgers WHERE turn_id = :turn", {"turn": turn_id})
     return bool(rows[0][0]) if rows else None
+
+
+def older(*, before_ms: int, limit: int) -> Looked[Older]:
+    """Do what `Browsing.older` promises."""
+    rows = yield Ask(_OLDER, {"first": first_id(before_ms), "before": before_ms, "most": limit})
+    oldest = [row[1] for row in rows if row[1] is not None]
+    return Older(count=min(limit, sum(row[0] for row in rows)), oldest_ms=min(oldest, default=None))
+
+
+# By turns' ids, as retention does it (`purging.py`).
+_OLDER = """SELECT count(*), min(created_ms) FROM (SELECT created_ms FROM messages
+    WHERE turn_id < :first AND created_ms < :before ORDER BY turn_id LIMIT :most) AS said
+  UNION ALL SELECT count(*), min(created_ms) FROM (SELECT created_ms FROM observed
+    WHERE created_ms < :before ORDER BY created_ms LIMIT :most) AS heard"""
 
 
 def search(

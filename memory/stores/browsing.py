@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Sequence
 from typing import Protocol, TypeVar
 
-from memory.browsing import Finds, Mark, Page, SearchMark, Talk, Talks, Wanted
+from memory.browsing import Finds, Mark, Older, Page, SearchMark, Talk, Talks, Wanted
 from memory.key import Scope
 from memory.stores import browse_steps as steps
 from memory.stores.browse_steps import Looked, Spoken
@@ -42,6 +42,9 @@ class StoredBrowsing:
 
     async def unlearned(self, turn_id: int) -> bool | None:
         return await self._run(steps.unlearned(turn_id))
+
+    async def older(self, *, before_ms: int, limit: int) -> Older:
+        return await self._run(steps.older(before_ms=before_ms, limit=limit))
 
     async def search(self, words: Sequence[str], wanted: Wanted, *, after: SearchMark | None, limit: int) -> Finds:
         return await self._run(steps.search(self._spoken, words, wanted, after=after, limit=limit))

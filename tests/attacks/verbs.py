@@ -450,6 +450,7 @@ NOBODYS: dict[str, str] = {
     "Browsing.names": _BY_NUMBER,
     "Browsing.page": _BY_NUMBER,
     "Browsing.unlearned": _BY_NUMBER,
+    "Browsing.older": _EVERYBODY,
 }
 """Verbs that nothing of anybody's can be asked of by a forged owner, and why."""
 

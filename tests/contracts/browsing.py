@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from memory.base import HANDED_BACK, Quoted, ScopeRow, Step
-from memory.browsing import SEARCHED_LINES, SEARCHED_TALKS, TALKS, Talks, Wanted, folded
+from memory.browsing import SEARCHED_LINES, SEARCHED_TALKS, TALKS, Older, Talks, Wanted, folded
 from memory.derived import FullStore
 from memory.key import scope_of
 from tests.contracts.columns import Column
@@ -278,6 +278,21 @@ class LearningContract:
         assert await store.derived.settle(learned(turn, person_id=None))
         assert False is await store.browsing.unlearned(7)
         assert None is await store.browsing.unlearned(8)
+
+
+class AgeContract:
+    """What retention would take."""
+
+    async def test_lines_from_before_a_moment_are_counted(self, store: FullStore) -> None:
+        """Of everybody, people's, agents' and what was overheard; up to a bound. Where there is none, there is no oldest."""
+        assert Older(count=0, oldest_ms=None) == await store.browsing.older(before_ms=NOW, limit=9)
+        for n in range(1, 4):
+            scope = await spoken(store, f"早 {n}", at_ms=NOW + n, turn_id=n, room=f"r{n}", person_id=40 + n)
+        await store.observe(scope.id, key(), event_id=9, text="旁", speaker_name="Bob", tokens=1, now_ms=NOW, keep=9)
+
+        assert Older(count=0, oldest_ms=None) == await store.browsing.older(before_ms=NOW, limit=9)
+        assert Older(count=5, oldest_ms=NOW) == await store.browsing.older(before_ms=NOW + 3, limit=9)
+        assert Older(count=2, oldest_ms=NOW) == await store.browsing.older(before_ms=NOW + 3, limit=2)
 
 
 class SearchContract:

@@ -8,7 +8,15 @@ import pytest
 
 from memory.browsing import Wanted
 from memory.derived import FullStore
-from tests.contracts.browsing import LearningContract, PageContract, SearchContract, TalksContract, filled, spoken
+from tests.contracts.browsing import (
+    AgeContract,
+    LearningContract,
+    PageContract,
+    SearchContract,
+    TalksContract,
+    filled,
+    spoken,
+)
 from tests.contracts.columns import COLUMNS, Column, PostgresColumn
 from tests.contracts.store import NOW, opened
 
@@ -34,6 +42,10 @@ class TestPage(PageContract):
 
 class TestLearning(LearningContract):
     """What is still to be learned."""
+
+
+class TestAge(AgeContract):
+    """What retention would take."""
 
 
 class TestSearch(SearchContract):

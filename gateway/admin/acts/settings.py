@@ -85,12 +85,14 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChangeAsked(msgspec.Struct, frozen=True, kw_only=True):
-    """`expected`: the revision it was decided on; left out: the newest, whatever it is. With `dry_run` nothing is changed."""
+    """`expected`: the revision it was decided on; left out: the newest, whatever it is. With `dry_run` nothing is changed. What
+    lets something be deleted for good (`deletes` of the answer) is refused without `delete`."""
 
     changes: Annotated[tuple[Edit, ...], msgspec.Meta(min_length=1, max_length=MANY)]
     reason: Reason = ""
     expected: Number | None = None
     dry_run: bool = False
+    delete: bool = False
 
 
 class CheckAsked(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,6 +137,22 @@ class Touched(msgspec.Struct, frozen=True, kw_only=True):
     how: Literal["added", "removed", "restarted"]
 
 
+class Deleted(msgspec.Struct, frozen=True, kw_only=True):
+    """What a change lets be deleted for good, at the next clean-up (`retention.every_s`), as the setting at `path` keeps less of
+    it than before: what is older than `before_ms`, and from then on whatever comes to be as old.
+
+    `what`: `messages` (what was said, in memory), `queue` (messages and replies that have come to their end, dead letters among
+    them), `ledgers` (what prompts held), `usage` (what was spent, by day). `count`: how many messages are so old now, 10,000 for
+    any more than that; `oldest_ms`: when the oldest was said, or came; None: not looked at, or there is none.
+    """
+
+    path: str
+    what: Literal["messages", "queue", "ledgers", "usage"]
+    before_ms: int
+    count: int | None = None
+    oldest_ms: int | None = None
+
+
 class ChangeTold(msgspec.Struct, frozen=True, kw_only=True):
     """What a change changes. `number`: its revision, which a dry run would have been. `in_force`: already so on the instance that
     was asked; the others follow within two seconds. `waits` are sections that count from the next start on, `dropped` secrets
@@ -149,6 +167,7 @@ class ChangeTold(msgspec.Struct, frozen=True, kw_only=True):
     touched: tuple[Touched, ...]
     waits: tuple[str, ...]
     warnings: tuple[str, ...]
+    deletes: tuple[Deleted, ...] = ()
     in_force: bool = False
     dropped: tuple[str, ...] = ()
     stayed: dict[str, str] = {}
@@ -210,12 +229,13 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RollBackAsked(msgspec.Struct, frozen=True, kw_only=True):
-    """`number`: the revision whose words are to count again; 0: the file's alone."""
+    """`number`: the revision whose words are to count again; 0: the file's alone. `delete` as for a change."""
 
     number: Number
     reason: Reason = ""
     expected: Number | None = None
     dry_run: bool = False
+    delete: bool = False
 
 
 STATUS = Operation(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from urllib.parse import quote
 
+import msgspec
 from aiohttp import web
 
 from config.forms import Field as Setting
@@ -18,6 +19,7 @@ from gateway.admin.console.part import NavEntry, Part, get, post
 from gateway.admin.console.settings_form import PREFIX, Reader, edits, error_at, groups, maps, name_of, shown
 from gateway.admin.console.settings_words import WORDS
 from gateway.admin.console.visit import Visit
+from gateway.admin.deleting import MOST, Unconfirmed
 from gateway.admin.operations import Disagrees, FieldProblem, Invalid
 
 SETTINGS = "/admin/settings"
@@ -79,6 +81,15 @@ async def change(visit: Visit) -> web.StreamResponse:
     )
 
 
+async def confirmed(visit: Visit, request: acts.ChangeAsked) -> acts.ChangeAsked:
+    """Return the change as one that may delete, where its reader has seen what goes by just this change, and said so."""
+    seen = visit.form.get("delete", "")
+    if request.dry_run or not seen:
+        return request
+    told: acts.ChangeTold = await visit.perform(acts.CHANGE, msgspec.structs.replace(request, dry_run=True))
+    return msgspec.structs.replace(request, delete=seen == told.digest)
+
+
 async def check(visit: Visit) -> web.StreamResponse:
     """Say what is wrong with a form while it is filled in, at each of its fields."""
     model: Setting = await visit.perform(acts.DESCRIBE, acts.FormAsked(path=path_text(_steps(visit))))
@@ -109,7 +120,10 @@ def sent(visit: Visit) -> dict[str, str]:
 async def carried_out(visit: Visit, steps: tuple[str, ...], request: acts.ChangeAsked) -> web.StreamResponse:
     """Carry a change out, and go back to the form at `steps`; show it again where that can't be."""
     try:
-        told: acts.ChangeTold = await visit.perform(acts.CHANGE, request)
+        told: acts.ChangeTold = await visit.perform(acts.CHANGE, await confirmed(visit, request))
+    except Unconfirmed:
+        told = await visit.perform(acts.CHANGE, msgspec.structs.replace(request, dry_run=True))
+        return await _form(visit, steps, status=422, detail=visit.t("settings.deletes.confirm"), told=told, tried=True)
     except Invalid as fault:
         return await _form(visit, steps, status=422, problems=problems_of(fault))
     except Disagrees:
@@ -153,7 +167,7 @@ async def _late(visit: Visit, steps: tuple[str, ...]) -> web.StreamResponse:
 
 async def _tried(visit: Visit, steps: tuple[str, ...], told: acts.ChangeTold | None) -> web.StreamResponse:
     if visit.partial:
-        return visit.piece("settings/tried.html", outcome=told)
+        return visit.piece("settings/tried.html", outcome=told, most=MOST)
     return await _form(visit, steps, told=told, tried=True)
 
 
@@ -207,6 +221,7 @@ async def _form(
         detail=detail,
         outcome=told,
         tried=tried,
+        most=MOST,
     )
 
 
@@ -231,7 +246,13 @@ async def revision(visit: Visit) -> web.StreamResponse:
         except Invalid as fault:
             refused = problems_of(fault)
     return visit.render(
-        "settings/revision.html", one=told, changed=changed.changes, back=back, newest=state.newest, refused=refused
+        "settings/revision.html",
+        one=told,
+        changed=changed.changes,
+        back=back,
+        newest=state.newest,
+        refused=refused,
+        most=MOST,
     )
 
 
@@ -241,6 +262,7 @@ async def roll_back(visit: Visit) -> web.StreamResponse:
         number=number("number", visit.fields["number"]),
         reason=visit.form.get("reason", "").strip()[:500],
         expected=number("expected", visit.form.get("expected", "0")),
+        delete="delete" in visit.form,
     )
     told = await visit.perform(acts.ROLL_BACK, request)
     return saved(visit, SETTINGS, told, expected=request.expected)

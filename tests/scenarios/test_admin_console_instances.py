@@ -1,0 +1,171 @@
+"""Two gateways behind a load balancer that sends each request of an admin to the other one: none keeps what a page needs."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import re
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from tests.scenarios.admins import PASSWORD, Admins, Answer, Reader
+from tests.scenarios.stage import Stage, stage
+from tests.scenarios.world import Gateway, gateway
+
+BODY = """
+admin: {secret_key: "Y2xldy1jbGV3LWNsZXctY2xldy1jbGV3LWNsZXctISE="}
+queue: {poll_s: 0.2, lease_s: 2}
+agents: {default: {kind: openai, base_url: "MODEL", model: one}}
+channels:
+  hook: {kind: webhook, secrets: ["${HOOK}"], sync_s: 20}
+  page: {kind: console}
+"""
+
+
+@dataclass
+class Balanced(Reader):
+    """A browser whose requests go to one instance after the other."""
+
+    instances: list[Gateway] = field(default_factory=list)
+    sent: int = 0
+
+    async def _send(self, method: str, path: str, headers: dict[str, str], **more: Any) -> Answer:
+        self.url = self.instances[self.sent % len(self.instances)].url
+        self.sent += 1
+        return await super()._send(method, path, headers, **more)
+
+
+@dataclass
+class Two:
+    stage: Stage
+    one: Gateway
+    other: Gateway
+    admins: Admins
+
+    @asynccontextmanager
+    async def browser(self, name: str = "Ada") -> AsyncIterator[Balanced]:
+        async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
+            reader = Balanced(session, self.one.url, instances=[self.one, self.other])
+            await reader.sign_in(name)
+            yield reader
+
+
+@asynccontextmanager
+async def two(folder: Path, storage: str) -> AsyncIterator[Two]:
+    async with stage(folder, BODY, storage=storage) as here, gateway(here.gateway.config) as other:
+        admins = Admins(here)
+        await admins.user("Ada")
+        yield Two(here, here.gateway, other, admins)
+
+
+async def until(page: Callable[[], Any], *words: str) -> str:
+    """Load a page anew until it says all of this: what another process does tells nobody here."""
+    async with asyncio.timeout(30):
+        while True:
+            text = (await page()).text
+            if all(word in text for word in words):
+                return text
+            await asyncio.sleep(0.1)
+
+
+def field_of(page: str, name: str) -> str:
+    found = re.search(rf'name="{re.escape(name)}" value="([^"]*)"', page)
+    assert found is not None, name
+    return html.unescape(found[1])
+
+
+async def test_a_browser_between_two_instances(tmp_path: Path, postgres_url: str) -> None:
+    """Signing in, forms and their tokens, what is told on the next page, a setting that deletes, a change that comes late,
+    signing out: each step is another instance's than the one before."""
+    async with two(tmp_path, postgres_url) as there, there.browser() as ada:
+        await there.stage.hook().say("早上好 ☀️", sender="ann")
+        both = await until(lambda: ada.get("/admin/instances"), "2 gateways run.")
+        assert "other settings" not in both
+        assert 1 == both.count("made this page")
+
+        # A setting that deletes: not without a word of what goes, and a word that it is meant.
+        form = "/admin/settings/form?path=retention"
+        page = (await ada.get(form)).text
+        (days,) = set(re.findall(r'name="([^"]*message_days)"', page))
+        fields = {name: field_of(page, name) for name in ("expected", "shown")} | {days: "1"}
+        refused = await ada.post(form, do="save", **fields)
+        assert 422 == refused.status
+        assert "Deleted for good" in refused.text
+        assert "what was said, in memory" in refused.text
+        assert "1" == field_of(refused.text, days)
+        digest = field_of(refused.text, "delete")
+        stale = await ada.post(form, do="save", delete=digest, **(fields | {days: "2"}))
+        assert 422 == stale.status, "what was looked at was another change"
+        saved = await ada.post(form, do="save", delete=digest, **fields)
+        assert 303 == saved.status, saved.text
+
+        # What was changed meanwhile is met at the other instance, too, once it has heard of it.
+        await until(lambda: ada.get("/admin/settings"), "retention.message_days")
+        late = await ada.post(form, do="save", **fields)
+        assert 409 == late.status
+
+        made = await ada.get("/admin/tokens")
+        assert 200 == made.status
+        assert 303 == (await ada.post("/admin/sign-out")).status
+        for _ in range(2):
+            assert 303 == (await ada.get("/admin/turns")).status, "signed out on both"
+
+
+async def test_the_day_on_which_one_of_two_hangs(tmp_path: Path, postgres_url: str) -> None:
+    """The other tells who is late, then who was lost and that it came back; a form that was opened at the hung one is sent to the
+    other."""
+    async with two(tmp_path, postgres_url) as there, there.browser() as ada:
+        await until(lambda: ada.get("/admin/instances"), "2 gateways run.")
+        ada.instances = [there.other]
+        form = "/admin/settings/form?path=defaults"
+        page = (await ada.get(form)).text
+        there.other.tell(signal.SIGSTOP)
+        ada.instances = [there.one]
+        sent = await ada.post(form, do="save", **{name: field_of(page, name) for name in ("expected", "shown")})
+        assert 303 == sent.status, sent.text
+        lost = await until(lambda: ada.get("/admin/instances"), "One gateway runs.", "Given up for dead")
+        assert f"/{there.other.pid}<" in lost
+        assert "lost in the last hour" in (await ada.get("/admin")).text
+        there.other.tell(signal.SIGCONT)
+        await until(lambda: ada.get("/admin/instances"), "2 gateways run.", "runs again")
+
+
+async def test_rest_names_what_would_be_deleted_and_waits_for_a_word(tmp_path: Path, postgres_url: str) -> None:
+    """On whichever instance: a dry run counts what goes, the change is refused without `delete`, and so is the way back to it."""
+    async with two(tmp_path, postgres_url) as there:
+        await there.stage.hook().say("什么时候发货？", sender="li")
+        there.stage.sql(
+            "SELECT set_config('clew.person', '*', false);"
+            "UPDATE messages SET created_ms = created_ms - 400000000000, turn_id = 7"
+        )
+        token = await there.admins.token("admin")
+        both = [
+            Admins(Stage(tmp_path, there.stage.model, one, there.stage.session, postgres_url))
+            for one in (there.one, there.other)
+        ]
+        change = {"changes": [{"path": "retention.message_days", "act": "set", "value": 30}]}
+
+        tried = await both[0].ask(token, "POST", "/settings/revisions", change | {"dry_run": True})
+        refused = await both[1].ask(token, "POST", "/settings/revisions", change)
+        made = await both[0].ask(token, "POST", "/settings/revisions", change | {"delete": True})
+        longer = await both[1].ask(
+            token, "POST", "/settings/revisions", {"changes": [{"path": "retention.message_days", "act": "reset"}]}
+        )
+        back = await both[0].ask(token, "POST", "/settings/rollbacks", {"number": 1})
+        meant = await both[1].ask(token, "POST", "/settings/rollbacks", {"number": 1, "delete": True})
+
+    (gone,) = tried.body["deletes"]
+    assert ("retention.message_days", "messages", 2) == (gone["path"], gone["what"], gone["count"])
+    assert gone["oldest_ms"] < gone["before_ms"]
+    assert 422 == refused.status
+    assert "retention.message_days" in refused.text
+    assert [200, 200] == [made.status, longer.status], (made.text, longer.text)
+    assert 422 == back.status
+    assert 200 == meant.status, meant.text
+    assert PASSWORD not in tried.text
