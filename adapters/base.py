@@ -299,7 +299,7 @@ Call = Literal["send", "edit", "sign"]
 
 class Rate(msgspec.Struct, frozen=True, kw_only=True):
     """A platform's limit: at most `count` calls in any `per_s` seconds within `scope` (any text; one text, one budget).
-    `of_room`: it is one room's."""
+    `of_room`: it is one room's, in which one conversation goes on at a time."""
 
     scope: str
     count: int

@@ -224,7 +224,7 @@ def shown_by_one(rate: Rate, *, instances: int) -> Rate:
 
 def left_by_shows(rate: Rate, *, instances: int) -> Rate:
     """Return what the sender may use, so that with what others show it is no more than there is: of thirty among three, twenty.
-    In a room only one of them shows anything at a time."""
+    Where one conversation goes on at a time only one of them shows anything."""
     shown = (rate.count // instances + 1) // 2 if rate.count >= instances else 0
     others = min(instances - 1, 1) if rate.of_room else instances - 1
     return msgspec.structs.replace(rate, count=max(rate.count - others * shown, 1))

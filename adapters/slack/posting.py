@@ -184,7 +184,8 @@ def rates(name: str, address: Address, call: Call) -> tuple[Rate, ...]:
         case "send" if address.only_for is not None:
             return (Rate(scope=scope(name, WHISPER), count=100, per_s=60),)
         case "send":
-            in_room = Rate(scope=scope(name, POST, address.room), count=4, per_s=4, of_room=True)
+            alone = address.thread is None and address.room.startswith("D")  # elsewhere each thread is a conversation
+            in_room = Rate(scope=scope(name, POST, address.room), count=4, per_s=4, of_room=alone)
             return in_room, Rate(scope=scope(name, POST), count=300, per_s=60)
         case "edit":
             return (Rate(scope=scope(name, UPDATE), count=50, per_s=60),)

@@ -146,8 +146,9 @@ def rates(name: str, address: Address, call: Call) -> tuple[Rate, ...]:
     group; 30 a second overall. Edits, drafts and actions count like messages, which is not documented but reported
     (anything-llm#5447)."""
     in_room = scope(name, address.room)
-    count, per_s = (3, 3) if is_private(address) else (20, 60)
-    return Rate(scope=in_room, count=count, per_s=per_s, of_room=True), Rate(scope=scope(name), count=30, per_s=1)
+    private = is_private(address)  # in a group each topic, or each speaker, may have a conversation of its own
+    count, per_s = (3, 3) if private else (20, 60)
+    return Rate(scope=in_room, count=count, per_s=per_s, of_room=private), Rate(scope=scope(name), count=30, per_s=1)
 
 
 def scope(name: str, room: str = "") -> str:

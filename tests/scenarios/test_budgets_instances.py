@@ -10,7 +10,8 @@ from pathlib import Path
 
 import aiohttp
 
-from tests.scenarios.platforms import Room, SlackSide, World, shows, words, world
+from tests.emulators.telegram.rooms import open_topic
+from tests.scenarios.platforms import Room, SlackSide, TelegramRoom, TelegramSide, World, shows, words, world
 from tests.scenarios.world import Gateway, Prompt, gateway, rows
 
 BODY = """queue: {lanes: 6, poll_s: 0.2}
@@ -24,7 +25,7 @@ async def slowly(prompt: Prompt) -> AsyncIterator[str]:
     async def pieces() -> AsyncIterator[str]:
         yield f"re: {words(prompt)}"
         for piece in (" 一", " 二", " 三", "!"):
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.8)
             yield piece
 
     return pieces()
@@ -49,33 +50,42 @@ def broken(there: World) -> list[str]:
     return [f"{one.rule} {one.scope}" for one in there.tg.violations] + [str(one) for one in slack.here.violations]
 
 
+def forum(side: TelegramSide, topics: int) -> list[TelegramRoom]:
+    """A group in which people talk in several topics at once: turns of their own, in one budget."""
+    first = side.group("群", "Cem")
+    (cem,) = first.people.values()
+    others = (open_topic(first.chat, f"题 {number}", by=cem) for number in range(1, topics))
+    return [first, *(TelegramRoom(first.chat, first.bot, first.people, topic) for topic in others)]
+
+
 async def test_no_platform_is_called_too_often(
     tmp_path: Path, postgres_url: str, session: aiohttp.ClientSession
 ) -> None:
-    """Fifty rooms talk at once (openclaw#50866: one limiter per token). Turns run on all three, and are shown there as they grow,
-    but each channel's replies go out from one. It is stopped in good order, and what waits is sent by another."""
+    """People talk in many places at once (openclaw#50866: one limiter per token). Turns run on all three, and are shown there as
+    they grow, six of them in one group that bears twenty calls a minute, but each channel's replies go out from one. It is
+    stopped in good order, and what waits is sent by another."""
     async with AsyncExitStack() as stack:
         there = await stack.enter_async_context(world(tmp_path, ways=WAYS, storage=postgres_url, body=BODY))
         others = [await stack.enter_async_context(gateway(there.config)) for _ in range(2)]
         gateways = [there.gateway, *others]
         there.play(slowly)
-        slack, telegram = (there.sides[way] for way in WAYS)
+        there.tg.flood.enforce()
+        slack, telegram = there.slack("slack-socket"), there.telegram()
         rooms: list[Room] = [
-            *(slack.private(f"Ann {number}") for number in range(15)),
-            *(telegram.private(f"Bob {number}") for number in range(27)),
-            *(telegram.group(f"群 {number}", "Cem") for number in range(8)),
+            *forum(telegram, 6),
+            *(slack.private(f"Ann {number}") for number in range(4)),
+            *(telegram.private(f"Bob {number}") for number in range(4)),
         ]
-        talk = [("first", room) for room in rooms] + [("second 第二", room) for room in rooms[::5]]
-        for number, (say, room) in enumerate(talk):
-            await room.says(f"{say} {number}")
-        for number, (say, room) in enumerate(talk):  # one after the other: each has its patience
-            await answered(room, f"{say} {number}")
+        for number, room in enumerate(rooms):
+            await room.says(f"first 第一 {number}")
+        for number, room in enumerate(rooms):  # one after the other: each has its patience
+            await answered(room, f"first 第一 {number}")
         by = [await sent(session, one) for one in gateways]
         held = dict(rows(postgres_url, "SELECT name, owner FROM inbox_leases WHERE name LIKE 'send:%'"))
         (first,) = [one for one, channels in zip(gateways, by, strict=True) if "telegram-polling" in channels]
         assert 0 == await first.stop()
-        await rooms[20].says("after that")
-        await shows(rooms[20], "re: after that 一 二 三!")
+        await rooms[-1].says("after that")
+        await shows(rooms[-1], "re: after that 一 二 三!")
         ran = [sum('"turn replied"' in line for line in one.log) for one in gateways]
 
     assert {f"send:{way}" for way in WAYS} == set(held)

@@ -306,9 +306,11 @@ def test_rates_are_slack_s_documented_ones() -> None:
     here, there_ = Address(channel="acme", room="C1"), Address(channel="acme", room="C2")
 
     assert (
-        Rate(scope="acme chat.postMessage C1", count=4, per_s=4, of_room=True),
+        Rate(scope="acme chat.postMessage C1", count=4, per_s=4),
         Rate(scope="acme chat.postMessage", count=300, per_s=60),
     ) == rates("acme", here, "send")
+    direct, thread = (Address(channel="acme", room="D1", thread=thread) for thread in (None, "1.1"))
+    assert [True, False] == [rates("acme", address, "send")[0].of_room for address in (direct, thread)]
     assert rates("acme", here, "edit") == rates("acme", there_, "edit")
     assert not {rate.scope for rate in rates("acme", here, "edit")} & {
         rate.scope for rate in rates("acme", here, "sign")

@@ -398,7 +398,7 @@ def test_a_full_pool_means_that_nothing_was_sent() -> None:
     ("room", "first"),
     [
         ("5", Rate(scope="acme 5", count=3, per_s=3, of_room=True)),
-        ("-1005", Rate(scope="acme -1005", count=20, per_s=60, of_room=True)),
+        ("-1005", Rate(scope="acme -1005", count=20, per_s=60)),
     ],
 )
 def test_every_call_takes_from_its_chats_budget_and_the_bots(room: str, first: Rate) -> None:
