@@ -145,7 +145,7 @@ class Asking:
     async def ask(self, turn: Running, head: Route, draft: Draft, *, lent: Lent, caller: Caller) -> bool:
         """Fill the draft. False: the turn was interrupted and begins again. One that was stopped, or whose message is gone,
         has what there was so far, marked, or no text; where it was before, no agent is asked. Raises `AgentFault` when no agent
-        gave an answer."""
+        gave an answer, `LeaseLost` where one would be asked, again too, that another instance may be asking."""
         if not turn.halted.is_set() and await self._answered(turn, head, draft, lent=lent, caller=caller):
             return True
         if turn.reason == "interrupted":
@@ -210,6 +210,7 @@ class Asking:
                     span.note(prompt_tokens=draft.done.usage.prompt, completion_tokens=draft.done.usage.completion)
 
     async def _stream(self, turn: Running, lent: Lent, draft: Draft, *, caller: Caller) -> None:
+        turn.must_be_mine()
         timing = _Timing(lent, began=asyncio.get_running_loop().time())
         try:
             await self._streamed(turn, lent, draft, timing, caller=caller)
@@ -247,6 +248,7 @@ class Asking:
                         if step.name == HAND_OVER:
                             draft.hand_over = step.detail
                     case Retry():
+                        turn.must_be_mine()
                         timing.retries += 1
                     case Done():
                         draft.done = timing.done = event

@@ -61,6 +61,12 @@ class Running:
     tries: int = 0  # those of them that count: neither cut short by their own speaker nor broken off by the store
     reason: HaltReason | None = None
     halted: asyncio.Event = field(default_factory=asyncio.Event)
+    mine: Callable[[], bool] = lambda: True  # `Inbox.mine` of its lane
+
+    def must_be_mine(self) -> None:
+        """Raise `LeaseLost` if another instance may be answering. In one step with what no fence can stop: asking an agent."""
+        if not self.mine():
+            raise LeaseLost(f"the lease of lane {self.claim.lane!r} has run out here")
 
     def halt(self, reason: HaltReason) -> None:
         """Ask the turn to end early. One of whose messages some are gone begins again with the others."""
@@ -366,6 +372,7 @@ class Lanes:
             events=events,
             attempts=events[0].attempts,
             tries=max(events[0].attempts - events[0].excused, 0),
+            mine=lambda: self._inbox.mine(claim),
         )
         if any(event.halt == "stopped" for event in events):
             turn.halt("stopped")  # said to an instance that is gone

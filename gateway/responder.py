@@ -22,7 +22,7 @@ from gateway.amending import DELETED, amended
 from gateway.asking import Asking, Draft
 from gateway.by_hand import AnsweringByHand
 from gateway.commands import personal
-from gateway.errors import AgentFault, LeaseLost
+from gateway.errors import AgentFault
 from gateway.hot.base import Streams
 from gateway.human_turns import Before, HumanTurns
 from gateway.inbox.base import Event, Inbox, Outbox, Outcome, Reply
@@ -327,8 +327,6 @@ class Responder:
             if rule is not None:
                 return await self._not_asked(turn, head, draft, rule)
             self._spending.answering([event.id for event in turn.events], caller=caller, agent=head.agent)
-            if not self._inbox.mine(turn.claim):  # in one step with the asking: another instance may be answering
-                raise LeaseLost(f"the lease of lane {turn.claim.lane!r} has run out here")
             try:
                 if not await self._asking.ask(turn, head, draft, lent=lent, caller=caller):
                     return None
