@@ -574,8 +574,9 @@ class Store(Protocol):
         ...
 
     async def save_ledger(self, ledger: Ledger, *, fence: int) -> None:
-        """Store or replace the turn's ledger, due to be learned from. Raises as `append`: a turn that was taken over must not put
-        its own in the place of the newer one, nor have what was learned from learned again."""
+        """Store or replace the turn's ledger, due to be learned from; what another scope has under its number stays, here as in
+        `append`. Raises as `append`: a turn that was taken over must not put its own in the place of the newer one, nor have
+        what was learned from learned again."""
         ...
 
     async def ledger(self, turn_id: int) -> Ledger | None:

@@ -115,7 +115,7 @@ class PostgresDerived:
                     transaction, learned, learned.material, person_id
                 ):
                     return False
-            done = {"ledger": _encode(ledger), "turn_id": ledger.turn_id}
+            done = {"ledger": _encode(ledger), "turn_id": ledger.turn_id, "scope_id": ledger.scope_id}
             if not await transaction.fetch(sql.DONE, done):
                 return False
             if person_id is not None:

@@ -82,8 +82,8 @@ UNCHANGED = statement("""SELECT count(*) FROM (SELECT FROM messages m
   WHERE m.scope_id = %(scope_id)s AND m.deleted_ms IS NULL FOR SHARE OF m) same""")
 # Of one person one turn, or one correction, is written at a time: each sees what the last one made live.
 LOCK_PERSON = statement("SELECT id FROM persons WHERE id = %(person_id)s FOR NO KEY UPDATE")
-DONE = statement("""UPDATE ledgers SET due_ms = NULL, body = %(ledger)s WHERE turn_id = %(turn_id)s AND due_ms IS NOT NULL
-  RETURNING turn_id""")
+DONE = statement("""UPDATE ledgers SET due_ms = NULL, body = %(ledger)s
+  WHERE turn_id = %(turn_id)s AND scope_id = %(scope_id)s AND due_ms IS NOT NULL RETURNING turn_id""")
 END_FACTS = statement("""UPDATE facts SET status = %(status)s, expires_ms = least(expires_ms, %(now_ms)s)
   WHERE id = ANY(%(ids)s::bigint[]) AND person_id = %(person_id)s AND status = 'active'""")
 END_ITEMS = statement("""UPDATE profile_items SET status = %(status)s, valid_to_ms = %(now_ms)s
@@ -147,7 +147,8 @@ _TAKEN_ALONG = f"""facts_gone AS (
 SOURCE_CHANGED = f"""summaries_gone AS (
   DELETE FROM summaries s USING touched t WHERE s.scope_id = t.scope_id AND t.id BETWEEN s.first_id AND s.last_id
 ), again AS (
-  UPDATE ledgers l SET due_ms = %(now_ms)s, tries = 0 FROM touched t WHERE l.turn_id = t.turn_id
+  UPDATE ledgers l SET due_ms = %(now_ms)s, tries = 0 FROM touched t
+  WHERE l.turn_id = t.turn_id AND l.scope_id = t.scope_id
 ), {_TAKEN_ALONG}"""
 FORGET_SOURCES = statement(f"""WITH touched AS (
   SELECT %(scope_id)s::bigint AS scope_id, id FROM unnest(%(ids)s::bigint[]) AS s (id)

@@ -175,13 +175,16 @@ _APPENDED = "head.lift, head.session_id, head.opened"
 _LEDGER = """INSERT INTO ledgers (turn_id, scope_id, created_ms, due_ms, body)
   SELECT %(ledger_turn_id)s, %(ledger_scope_id)s, %(ledger_ms)s, %(ledger_ms)s, %(ledger)s FROM {source}
   ON CONFLICT (turn_id) DO UPDATE
-  SET scope_id = excluded.scope_id, created_ms = excluded.created_ms, due_ms = excluded.due_ms, body = excluded.body"""
+  SET created_ms = excluded.created_ms, due_ms = excluded.due_ms, tries = 0, body = excluded.body
+  WHERE ledgers.scope_id = excluded.scope_id"""
 
 # The row is locked, not only read: a newer owner's append has either been seen, or waits.
 SAVE_LEDGER = statement(f"""WITH head AS (
   SELECT FROM scopes s WHERE s.id = %(ledger_scope_id)s AND {_IN_TIME} AND NOT EXISTS ({_ERASED})
   FOR NO KEY UPDATE OF s
-) {_LEDGER.format(source="head")} RETURNING turn_id""")
+), ledger AS (
+  {_LEDGER.format(source="head")}
+) SELECT true FROM head""")
 
 APPEND = statement(f"WITH {_APPEND} SELECT {_APPENDED} FROM head")
 

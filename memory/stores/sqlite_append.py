@@ -27,7 +27,10 @@ _OPEN_SESSION = "INSERT INTO sessions (id, scope_id, first_id, started_ms) VALUE
 _END_SESSION = "UPDATE sessions SET ended_ms = ?, last_id = ? WHERE id = ?"
 _LENGTHEN_SESSION = "UPDATE sessions SET last_id = ? WHERE id = ?"
 _ERASED = "SELECT 1 FROM persons WHERE id = ? AND erased_ms IS NOT NULL"
-_SAVE_LEDGER = "INSERT OR REPLACE INTO ledgers (turn_id, scope_id, created_ms, due_ms, body) VALUES (?, ?, ?, ?, ?)"
+_SAVE_LEDGER = """INSERT INTO ledgers (turn_id, scope_id, created_ms, due_ms, body) VALUES (?, ?, ?, ?, ?)
+  ON CONFLICT (turn_id) DO UPDATE
+  SET created_ms = excluded.created_ms, due_ms = excluded.due_ms, tries = 0, body = excluded.body
+  WHERE ledgers.scope_id = excluded.scope_id"""
 
 
 @dataclass(slots=True)

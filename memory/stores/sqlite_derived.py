@@ -134,7 +134,7 @@ def material(db: sqlite3.Connection, ledger: Ledger, *, namespace: str) -> Mater
 
 _VERSION = """SELECT version FROM messages AS m WHERE scope_id = ? AND id = ? AND deleted_ms IS NULL
   AND NOT EXISTS (SELECT 1 FROM withheld AS w WHERE w.scope_id = m.scope_id AND w.id = m.id)"""
-_DONE = "UPDATE ledgers SET due_ms = NULL, body = ? WHERE turn_id = ? AND due_ms IS NOT NULL"
+_DONE = "UPDATE ledgers SET due_ms = NULL, body = ? WHERE turn_id = ? AND scope_id = ? AND due_ms IS NOT NULL"
 _END_FACT = (
     "UPDATE facts SET status = ?, expires_ms = min(expires_ms, ?) WHERE id = ? AND person_id = ? AND status = 'active'"
 )
@@ -153,7 +153,7 @@ def settle(db: sqlite3.Connection, learned: Learned, *, ids: Ids) -> bool:
         return False
     if person_id is not None and learned.material is not None and _are_others(db, learned, learned.material, person_id):
         return False
-    if not db.execute(_DONE, (msgspec.json.encode(ledger), ledger.turn_id)).rowcount:
+    if not db.execute(_DONE, (msgspec.json.encode(ledger), ledger.turn_id, ledger.scope_id)).rowcount:
         return False
     if person_id is not None:
         for id_, _ in learned.versions:
@@ -306,8 +306,8 @@ _FACTS_OF = """SELECT id FROM facts INDEXED BY facts_source WHERE scope_id = :sc
 _ITEMS_OF = """SELECT id FROM profile_items INDEXED BY profile_items_source WHERE scope_id = :scope AND scope_id <> 0
   AND last_source >= :id AND EXISTS (SELECT 1 FROM json_each(source_ids) WHERE value = :id)"""
 _OUTDATED = "DELETE FROM summaries WHERE scope_id = ? AND first_id <= ? AND last_id >= ?"
-_DUE_AGAIN = """UPDATE ledgers SET due_ms = ?, tries = 0 WHERE turn_id =
-  (SELECT turn_id FROM messages WHERE scope_id = ? AND id = ?)"""
+_DUE_AGAIN = """UPDATE ledgers SET due_ms = ?, tries = 0 WHERE (turn_id, scope_id) =
+  (SELECT turn_id, scope_id FROM messages WHERE scope_id = ? AND id = ?)"""
 
 
 def source_changed(db: sqlite3.Connection, scope_id: int, id_: int, *, now_ms: int) -> None:

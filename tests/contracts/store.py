@@ -442,6 +442,18 @@ class AppendContract:
         await store.save_ledger(ledger(1, scope.id, notes=("its own",)), fence=5)
         assert ledger(1, scope.id, notes=("its own",)) == await store.ledger(1)
 
+    async def test_another_scope_s_ledger_is_never_replaced(self, store: Store) -> None:
+        """By whatever number a turn comes (C06): neither with an answer nor alone."""
+        theirs, mine = await opened(store, user="u2"), await opened(store)
+        of_theirs, of_mine = ledger(1, theirs.id), ledger(1, mine.id, notes=("mine",))
+        question = said("q", 1, key=key(user="u2"))
+        await put(store, theirs.id, question, replied("a", 1), turn_id=1, ledger=of_theirs)
+        rows = await put(store, mine.id, said("我", 1), replied("b", 1), turn_id=1, ledger=of_mine, session=rule("s-2"))
+        await store.save_ledger(of_mine, fence=9)
+
+        assert ["我", "b"] == [row.text for row in rows]
+        assert of_theirs == await store.ledger(1)
+
     async def test_a_ledger_without_its_scope_is_refused(self, store: Store) -> None:
         """Of a scope that was erased nothing is written late."""
         with pytest.raises(UnknownScope, match="404"):
