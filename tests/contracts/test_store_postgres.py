@@ -430,10 +430,10 @@ class TestCost:
         ) as connection:
             await connection.execute("SET plan_cache_mode = force_generic_plan")
             for name in ("LOAD", "APPEND", "APPEND_AND_LOAD", "REPEAT"):
-                assert await _pages(connection, getattr(turn_sql, name), values) < 80, name
-            assert await _pages(connection, turn_sql.LOAD, values | {"scope_id": carrying.id}) < 80
+                assert await pages(connection, getattr(turn_sql, name), values) < 80, name
+            assert await pages(connection, turn_sql.LOAD, values | {"scope_id": carrying.id}) < 80
             for name in ("OF_TURN", "OLDER", "PLACE", "EDIT", "DELETE", "END_SESSION"):
-                assert await _pages(connection, getattr(sql, name), values) < 80, name
+                assert await pages(connection, getattr(sql, name), values) < 80, name
 
 
 def test_parameters_are_numbered_by_their_first_use() -> None:
@@ -458,9 +458,7 @@ async def _waiting_for_locks(url: str, backends: int) -> bool:
         return await cursor.fetchone() == (backends,)
 
 
-async def _pages(
-    connection: psycopg.AsyncConnection[tuple[Any, ...]], tested: Statement, values: dict[str, Any]
-) -> int:
+async def pages(connection: psycopg.AsyncConnection[tuple[Any, ...]], tested: Statement, values: dict[str, Any]) -> int:
     """Return how many pages the statement touches, index and table together; nothing of it stays."""
     await connection.execute(b"PREPARE tested AS " + tested.text)
     parameters = ", ".join(_literal(values[name]) for name in tested.names)
