@@ -78,7 +78,7 @@ from gateway.linking import Mover
 from gateway.live import Live, MadeAgent
 from gateway.mailbox import Mailbox
 from gateway.memory_on_page import MemoryOnPage
-from gateway.metrics import Metrics
+from gateway.metrics import LOST_S, Metrics
 from gateway.naming import Naming
 from gateway.pacing import Pacing
 from gateway.people import People
@@ -871,6 +871,8 @@ async def rendered(metrics: Metrics, inbox: Inbox, health: Health, leases: Lease
     metrics.sample_instances(health.receiving(), live=leases.live, skew_s=leases.skew_s)
     try:
         metrics.sample(await inbox.stats(), now_ms=now_ms())
+        gone = await leases.departed(since_ms=now_ms() - round(LOST_S * 1000))
+        metrics.sample_lost(sum(one.lost for one in gone))
     except StoreBusy:
         logger.warning("queue not sampled", exc_info=True)
     return metrics.render()

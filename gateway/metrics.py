@@ -28,6 +28,9 @@ SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0, 8
 STALL_WINDOW_S = 60.0
 """For so long a stall is told: longer than between two looks of Prometheus."""
 
+LOST_S = 600.0
+"""For so long a lost instance is told."""
+
 ProbeOutcome = Literal["answered", "failed", "late"]
 LoginOutcome = Literal["admitted", "refused", "limited"]
 
@@ -186,6 +189,10 @@ class Metrics:
             "channel",
         )
         self._instances = self._gauge("clew_instances", "Gateways that run on the database.")
+        self._lost = self._gauge(
+            "clew_instances_lost",
+            "Gateways that were given up for dead in the last ten minutes, and whose work others took over.",
+        )
         self._skew = self._gauge(
             "clew_clock_skew_seconds", "By how much this machine's clock is ahead of the database's."
         )
@@ -194,6 +201,8 @@ class Metrics:
             "Times that Redis or PostgreSQL did not answer with what instances share, and was left alone for five seconds.",
             "of",
         )
+        for place in ("redis", "postgresql"):
+            self._passed_over.labels(place)  # see `sample_live`
         self._settings = self._gauge("clew_settings", "1, for the settings in force here, by revision.", "revision")
         self._applied = self._gauge("clew_settings_age_seconds", "How long the settings in force have been so.")
         self._applied_ms: int | None = None
@@ -388,6 +397,10 @@ class Metrics:
             self._receiving.labels(channel).set(here)
         self._instances.set(live)
         self._skew.set(skew_s)
+
+    def sample_lost(self, count: int) -> None:
+        """Take over how many instances were lost within `LOST_S`."""
+        self._lost.set(count)
 
     def sample(self, stats: Stats, *, now_ms: int) -> None:
         """Take over the queue's numbers, before they are rendered. An age is 0 when nothing waits."""

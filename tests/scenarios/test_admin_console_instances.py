@@ -94,6 +94,8 @@ async def test_a_browser_between_two_instances(tmp_path: Path, postgres_url: str
         page = (await ada.get(form)).text
         (days,) = set(re.findall(r'name="([^"]*message_days)"', page))
         fields = {name: field_of(page, name) for name in ("expected", "shown")} | {days: "1"}
+        tried = await ada.post(form, headers={"HX-Request": "true"}, do="try", **fields)
+        assert 'form="settings"' in tried.text, "its tick goes with the form"
         refused = await ada.post(form, do="save", **fields)
         assert 422 == refused.status
         assert "Deleted for good" in refused.text
@@ -132,6 +134,8 @@ async def test_the_day_on_which_one_of_two_hangs(tmp_path: Path, postgres_url: s
         lost = await until(lambda: ada.get("/admin/instances"), "One gateway runs.", "Given up for dead")
         assert f"/{there.other.pid}<" in lost
         assert "lost in the last hour" in (await ada.get("/admin")).text
+        async with there.stage.session.get(f"{there.one.url}/metrics") as response:
+            assert "clew_instances_lost 1.0" in (await response.text()).splitlines()
         there.other.tell(signal.SIGCONT)
         await until(lambda: ada.get("/admin/instances"), "2 gateways run.", "runs again")
 
