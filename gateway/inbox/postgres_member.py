@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any
 
 import msgspec
-from psycopg import AsyncConnection, OperationalError
+from psycopg import AsyncConnection, InternalError, OperationalError
 from psycopg_pool import AsyncConnectionPool
 
 from gateway.conditions import Condition, told
@@ -36,6 +36,9 @@ logger = logging.getLogger(__name__)
 
 BELL = "clew_queue"
 LEASE_BELL = "clew_leases"
+
+AWAY = (OperationalError, InternalError, OSError, TimeoutError)
+"""What is raised where the database is away; by InternalError, among others, a server that must not write, as a standby."""
 
 PLAIN_ROUND_TRIP_S = 1.0
 """Seconds that an answer may take and still tell how late it is on the other side."""
@@ -144,7 +147,7 @@ class Member:
                 await db.execute(_FREE_LANES)
                 await db.execute(_FREE_QUEUES)
                 await db.execute("SELECT pg_notify(%s, ''), pg_notify(%s, '')", (BELL, LEASE_BELL))
-        except (OperationalError, TimeoutError):
+        except AWAY:
             logger.warning("left without a word; others take over when the lease ends", exc_info=True)
 
     def valid(self, *, grace_s: float = 0) -> bool:
@@ -210,7 +213,7 @@ class Member:
             try:
                 async with db:
                     await self._listen(db)
-            except (OperationalError, OSError, TimeoutError):
+            except AWAY:
                 logger.warning("lost the database", exc_info=True)
             # Our lock is gone with the connection: whoever looked just now sees it missing again `poll_s` later.
             self._valid_until = min(self._valid_until, self._clock_s() + self._poll_s)
@@ -232,7 +235,7 @@ class Member:
         while True:
             try:
                 db = await self._connect()
-            except (OperationalError, OSError, TimeoutError):
+            except AWAY:
                 await asyncio.sleep(self._poll_s)  # nothing tells when a server is back
             else:
                 # What ended our connection has its others, too. Not `check`: it asks each in turn, waits for ever for one that
@@ -290,7 +293,7 @@ class Member:
             try:
                 async with lent(self._pool, limit_s=self._timeout_s) as db:
                     await db.execute("SELECT pg_notify(%s, %s)", (BELL, str(self.id)))
-            except (OperationalError, TimeoutError):
+            except AWAY:
                 logger.debug("the others were not told; they look for themselves", exc_info=True)
 
     def _ended(self, task: asyncio.Task[None]) -> None:

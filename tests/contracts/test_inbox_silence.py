@@ -20,7 +20,7 @@ from tests.contracts.queues import (
     open_queues,
     until,
 )
-from tests.services import silent_server
+from tests.services import Postgres, running_postgres, silent_server
 
 OTHERS = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
 
@@ -101,3 +101,34 @@ async def test_server_that_never_says_a_word_is_told_at_the_start() -> None:
     with silent_server() as port, pytest.raises(StoreBusy):
         async with asyncio.timeout(30), open_queues(f"postgresql://clew@127.0.0.1:{port}/clew", timeout_s=0.5):
             pass
+
+
+def read_only(server: Postgres, *, on: bool) -> None:
+    """Let the server refuse to write, as one does that has just become a standby; or let it write again."""
+    with psycopg.connect(server.url("postgres", admin=True), autocommit=True) as admin:
+        admin.execute("SET default_transaction_read_only = off")
+        admin.execute(f"ALTER SYSTEM SET default_transaction_read_only = {'on' if on else 'off'}")
+        admin.execute("SELECT pg_reload_conf()")
+
+
+async def test_a_server_that_must_not_write_is_one_that_is_away() -> None:
+    """In a failover the way leads to the old server for a while, which is a standby by then: everything is refused for now, and
+    goes on when there is a server that may. Nobody has to start the gateway again."""
+    with running_postgres() as server, server.database() as url:
+        async with open_queues(url, poll_s=0.05, timeout_s=2) as queues:
+            await until_accepted(queues, "before")
+            read_only(server, on=True)
+            seen = await queues.changed(0)
+            refused = False
+            while not refused:
+                seen = await queues.changed(seen)
+                try:
+                    await queues.accept(message(), lane="l", dedupe_ids=["during"])
+                except StoreBusy:
+                    refused = True
+            for _ in range(40):
+                seen = await queues.changed(seen)
+            read_only(server, on=False)
+
+            await until_accepted(queues, "after")
+            assert ["l"] == [claim.lane for claim in await queues.claim(5)]
