@@ -51,6 +51,9 @@ from gateway.live import Live
 IN_FORCE_S: Final = 5.0
 """Seconds that a change waits to be in force before it is answered."""
 
+CATCH_UP_S: Final = 2.0
+"""Seconds that a look waits for what another instance has changed."""
+
 
 class SettingsActs:
     """The acts on settings, for one gateway."""
@@ -86,7 +89,8 @@ class SettingsActs:
 
     async def status(self, acting: Acting, _: Empty) -> StatusTold:
         """Return what is in force."""
-        running, newest = self._live.configuration, await self._revisions.newest()
+        newest = await self._caught_up()
+        running = self._live.configuration
         settings, all_of_it = running.settings, acting.channels() is None
         return StatusTold(
             number=number_of(running.overlay),
@@ -104,6 +108,7 @@ class SettingsActs:
 
     async def show(self, acting: Acting, asked: PlaceAsked) -> PlaceTold:
         """Return what applies in a place."""
+        await self._caught_up()
         configuration = self._live.configuration
         if asked.channel not in configuration.settings.channels:
             raise Missing(f"channel {asked.channel!r} is not configured")
@@ -137,6 +142,7 @@ class SettingsActs:
         """Return a section's form. Raises `Missing`."""
         steps = _path(asked.path)
         acting.require(steps[1] if len(steps) > 1 and steps[0] == "channels" else None)
+        await self._caught_up()
         try:
             return form_of(self._live.configuration, steps, kind=asked.kind)
         except KeyError:
@@ -211,10 +217,18 @@ class SettingsActs:
         stayed = {name: why for name in touched if (why := self._live.refused(name)) is not None}
         return msgspec.structs.replace(told, in_force=in_force, stayed=stayed)
 
-    async def _in_force(self, number: int) -> bool:
+    async def _caught_up(self) -> Overlay | None:
+        """Return the newest revision; where it was made on another instance just now, it is waited for a moment: who is sent from
+        one to the other would be shown what they have just changed as it was."""
+        newest = await self._revisions.newest()
+        if number_of(newest) > number_of(self._live.configuration.overlay) and self._loader.problem is None:
+            await self._in_force(number_of(newest), within_s=CATCH_UP_S)
+        return newest
+
+    async def _in_force(self, number: int, *, within_s: float = IN_FORCE_S) -> bool:
         """Wait a moment until a revision, or a newer one, is in force here; whether it is."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(IN_FORCE_S):
+            async with asyncio.timeout(within_s):
                 while number_of(self._live.configuration.overlay) < number:
                     await self._live.applied()
         return number_of(self._live.configuration.overlay) >= number

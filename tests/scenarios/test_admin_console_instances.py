@@ -8,7 +8,7 @@ import re
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +119,33 @@ async def test_a_browser_between_two_instances(tmp_path: Path, postgres_url: str
             assert 303 == (await ada.get("/admin/turns")).status, "signed out on both"
 
 
+async def test_what_was_saved_is_shown_wherever_the_next_page_is_made(tmp_path: Path, postgres_url: str) -> None:
+    """The instance that shows it next has to hear of it first: who looks at once sees what they have just saved, by the form and
+    over REST, time and again."""
+    async with two(tmp_path, postgres_url) as there, there.browser() as ada:
+        token, form = await there.admins.token("admin"), "/admin/settings/form?path=usage"
+        seen, told, numbers = [], [], []
+        for seconds in range(2, 8):
+            page = (await ada.get(form)).text
+            (name,) = set(re.findall(r'name="([^"]*wait_s)"', page))
+            fields = {each: field_of(page, each) for each in ("expected", "shown")} | {name: str(seconds)}
+            ada.instances.reverse()
+            saved = await ada.post(form, do="save", **fields)
+            assert 303 == saved.status, saved.text
+            other = there.other if ada.url == there.one.url else there.one
+            ada.instances = [other]
+            status, shown = await asyncio.gather(
+                Admins(replace(there.stage, gateway=other)).ask(token, "GET", "/settings"), ada.get(form)
+            )
+            ada.instances = [there.one, there.other]
+            numbers.append((status.body["number"], status.body["newest"]))
+            told.append(html.unescape(shown.text).count(f'name="{name}" value="{seconds}"'))
+            seen.append(seconds)
+
+    assert [1] * len(seen) == told
+    assert [(n, n) for n in range(1, 7)] == numbers
+
+
 async def test_the_day_on_which_one_of_two_hangs(tmp_path: Path, postgres_url: str) -> None:
     """The other tells who is late, then who was lost and that it came back; a form that was opened at the hung one is sent to the
     other."""
@@ -149,10 +176,7 @@ async def test_rest_names_what_would_be_deleted_and_waits_for_a_word(tmp_path: P
             "UPDATE messages SET created_ms = created_ms - 400000000000, turn_id = 7"
         )
         token = await there.admins.token("admin")
-        both = [
-            Admins(Stage(tmp_path, there.stage.model, one, there.stage.session, postgres_url))
-            for one in (there.one, there.other)
-        ]
+        both = [Admins(replace(there.stage, gateway=one)) for one in (there.one, there.other)]
         change = {"changes": [{"path": "retention.message_days", "act": "set", "value": 30}]}
 
         tried = await both[0].ask(token, "POST", "/settings/revisions", change | {"dry_run": True})

@@ -186,10 +186,14 @@ async def test_redis_lost_in_the_middle_of_a_reply(
         without = await asyncio.gather(
             *(there.hook(where).say("without it", conversation=where.url) for where in there.gateways)
         )
+        async with session.get(f"{there.gateways[0].url}/readyz") as response:
+            ready = await response.json()
         there.valkey.start()
         back = await asyncio.gather(
             *(there.hook(where).say("with it", conversation=where.url) for where in there.gateways)
         )
 
+    assert ready["ready"]
+    assert "no answer within the last minute from: redis" in ready["warnings"]["shared"]
     assert "answered" == page.ended["status"]
     assert ["re: without it"] * 3 + ["re: with it"] * 3 == [view["reply"]["text"] for view in (*without, *back)]
