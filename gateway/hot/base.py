@@ -35,7 +35,8 @@ class Streams(Protocol):
         ...
 
     def close(self, event_id: int, *, name: str, view: bytes) -> None:
-        """End one event's stream with `done` or `failed` and its final view."""
+        """End one event's stream with `done` or `failed` and its final view. Where the view has a reply, and the stream shows
+        another text (the reply was stored before a crash, or nothing was shown of it), a `reset` with the reply comes first."""
         ...
 
     def left(self, event_ids: Sequence[int]) -> None:

@@ -50,8 +50,26 @@ class _Stream:
         return [reset, end] if end else [reset]
 
 
+class _End(msgspec.Struct):
+    """What is read of a final view."""
+
+    reply: dict[str, str] | None = None
+
+
+_end_of = msgspec.json.Decoder(_End).decode
+
+
 def _text(text: str) -> bytes:
     return msgspec.json.encode({"text": text})
+
+
+def _reply(view: bytes) -> str | None:
+    """Return the reply that a final view has; None: none, or another release says it in another way."""
+    try:
+        end = _end_of(view)
+    except msgspec.MsgspecError:
+        return None
+    return None if end.reply is None else end.reply.get("text")
 
 
 class ProcessStreams:
@@ -122,6 +140,9 @@ class ProcessStreams:
     def close(self, event_id: int, *, name: str, view: bytes) -> None:
         stream = self._stream(event_id)
         if not stream.closed:
+            reply = _reply(view)
+            if reply is not None and reply != stream.text:
+                self.reset([event_id], reply)
             stream.closed = True
             self._push(stream, "done" if name == "done" else "failed", view)
             self._finished.append(event_id)

@@ -39,15 +39,6 @@ _ids_of = msgspec.msgpack.Decoder(list[int]).decode
 Said = TypeVar("Said")
 
 
-class _End(msgspec.Struct):
-    """What is read of a final view."""
-
-    reply: dict[str, str] | None = None
-
-
-_end_of = msgspec.json.Decoder(_End).decode
-
-
 def _read(decode: Callable[[bytes], Said], body: bytes) -> Said | None:
     """Return what was said; None: another release says it in another way."""
     try:
@@ -218,9 +209,6 @@ class SharedStreams:
                     relay.number = 0
                     self._ask(event_id, relay)
             case "done" | "failed":
-                reply = (_read(_end_of, piece.view) or _End()).reply
-                if reply is not None:
-                    self._show(event_id, reply.get("text", ""))
                 relay.source = relay.source or piece.source
                 self._local.close(event_id, name=piece.name, view=piece.view)
 

@@ -144,8 +144,7 @@ async def test_the_end_comes_from_who_delivers(where: Where) -> None:
         runs.streams.left([TURN])
         sends.streams.close(TURN, name="done", view=view("words, sent"))
 
-    told = "words" if where.alone else "words, sent"
-    assert [(told, "done")] * 2 == [(reader.text, reader.names[-1]) for reader in (here, elsewhere)]
+    assert [("words, sent", "done")] * 2 == [(reader.text, reader.names[-1]) for reader in (here, elsewhere)]
 
 
 async def test_a_reader_that_comes_late_is_told_the_end(where: Where) -> None:

@@ -222,3 +222,21 @@ async def test_what_is_forgotten_is_not_at_hand_any_more() -> None:
     streams.begin([2])
     streams.close(2, name="done", view=b"{}")
     assert streams.knows(2)
+
+
+async def test_the_end_brings_the_reply_to_who_lacks_some_of_it() -> None:
+    """Stored before a crash, or told at once: nothing was shown of it here. Who has all of it is told no more."""
+    streams = ProcessStreams()
+    streams.delta([1, 2], "整个")
+    streams.close(1, name="done", view=b'{"reply": {"text": "\xe6\x95\xb4\xe4\xb8\xaa"}}')
+    streams.close(2, name="done", view=b'{"reply": {"text": "else"}}')
+    streams.close(3, name="done", view=b'{"reply": {"text": "at once"}}')
+    streams.close(4, name="failed", view=b'{"reply": null}')
+    streams.close(5, name="done", view=b'{"reply": "in another way"}')
+
+    assert [(1, "delta", "整个"), (2, "done", "")] == await read(streams, 1)
+    assert ["delta", "reset", "done"] == [name for _, name, _ in await read(streams, 2)]
+    assert "else" == (await read(streams, 2))[1][2]
+    assert [("reset", "at once"), ("done", "")] == [(name, text) for _, name, text in await read(streams, 3)]
+    assert ["failed"] == [name for _, name, _ in await read(streams, 4)]
+    assert ["done"] == [name for _, name, _ in await read(streams, 5)]
