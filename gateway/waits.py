@@ -30,5 +30,5 @@ async def happens(event: asyncio.Event, *, within_s: float) -> bool:
         async with asyncio.timeout(within_s):
             await event.wait()
     except TimeoutError:
-        return False
-    return True
+        pass
+    return event.is_set()  # in the very moment of the timeout it may have come as well
