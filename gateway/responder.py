@@ -180,10 +180,18 @@ class Responder:
                 shown=standing,
             )
             with self._traces.span("store", chunks=len(chunks)):
-                await self._outbox.put(reply)
+                stands = await self._outbox.put(reply)
+        if not stands:
+            await self._ended_otherwise(turn)
+            return
         if reply.state != "replied":
             self._settled([left_by(event, reply) for event in turn.events], reply.text)
         self._note(turn, routes[0], outgoing)
+
+    async def _ended_otherwise(self, turn: Running) -> None:
+        """Tell who reads along how the turn has ended meanwhile: by an erasure, most often, on whatever instance."""
+        events = [await self._inbox.event(event.id) for event in turn.events]
+        self._settled([event for event in events if event is not None], await self._outbox.reply(turn.turn_id))
 
     async def _addressed(self, turn: Running, head: Route, address: Address) -> Address:
         """Return the address with the message that is answered, where others have spoken since."""

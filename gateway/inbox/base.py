@@ -351,9 +351,10 @@ class Inbox(Protocol):
 class Outbox(Protocol):
     """Replies on their way: chunks in order, each with its receipt."""
 
-    async def put(self, reply: Reply) -> None:
+    async def put(self, reply: Reply) -> bool:
         """Store the reply and mark its events `replied` (ended at once, if it has no chunks), in one transaction.
-        `failed` set: the events end as that, not as `answered`. Repeating it for the same turn changes nothing."""
+        `failed` set: the events end as that, not as `answered`. False: the turn has its reply already, or was ended without one
+        (an erasure); nothing changes, and its events tell what has become of it."""
         ...
 
     async def reply(self, turn_id: int) -> str | None:

@@ -284,8 +284,8 @@ class PostgresInbox:
 
     # --- the outbox
 
-    async def put(self, reply: Reply) -> None:
-        await self._put(reply)
+    async def put(self, reply: Reply) -> bool:
+        return await self._put(reply)
 
     async def reply(self, turn_id: int) -> str | None:
         async with self._connection() as db:
@@ -439,7 +439,7 @@ class PostgresInbox:
             self._changed()
         return results
 
-    async def _put_batch(self, batch: Sequence[Reply]) -> Sequence[Exception | None]:
+    async def _put_batch(self, batch: Sequence[Reply]) -> Sequence[Exception | bool]:
         async with self._connection() as db:
             results = await outbox.put(db, batch, owner=self._member.id)
         self._changes.ring()

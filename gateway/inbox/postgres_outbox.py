@@ -60,11 +60,11 @@ WITH {HELD}, jobs AS MATERIALIZED (
   WHERE e.id = ANY(%(ids)s::bigint[]) AND NOT e.{ENDED} AND {IN_HELD}
     AND (%(id_turns)s::bigint[])[array_position(%(ids)s::bigint[], e.id)] = ANY(ARRAY(SELECT turn_id FROM stored))
 )
-SELECT lane, fence FROM held"""
+SELECT lane, fence, ARRAY(SELECT turn_id FROM stored) FROM held"""
 
 
-async def put(db: Connection, batch: Sequence[Reply], *, owner: int) -> list[Exception | None]:
-    """Store replies and their chunks, mark their events replied."""
+async def put(db: Connection, batch: Sequence[Reply], *, owner: int) -> list[Exception | bool]:
+    """Store replies and their chunks, mark their events replied; return for each what `Outbox.put` promises."""
     ids = [(id_, job) for job in batch for id_ in job.event_ids]
     chunks = [
         (job.turn_id, part, len(job.chunks), storable(text)) for job in batch for part, text in enumerate(job.chunks)
@@ -92,8 +92,11 @@ async def put(db: Connection, batch: Sequence[Reply], *, owner: int) -> list[Exc
             "id_sessions": [None if job.session is None else storable(job.session) for _, job in ids],
         },
     )
-    kept = set(await cursor.fetchall())
-    return [None if (job.lane, job.fence) in kept else lost(job.lane, job.fence) for job in batch]
+    kept = {(lane, fence): stored for lane, fence, stored in await cursor.fetchall()}
+    return [
+        job.turn_id in kept[job.lane, job.fence] if (job.lane, job.fence) in kept else lost(job.lane, job.fence)
+        for job in batch
+    ]
 
 
 async def announce(db: Connection, announcement: Announcement) -> bool:

@@ -194,12 +194,12 @@ class SqliteInbox:
     async def oldest_finished_ms(self) -> int | None:
         return self._file.read(events.oldest_finished_ms)
 
-    async def put(self, reply: Reply) -> None:
-        def stored(_: None) -> None:
+    async def put(self, reply: Reply) -> bool:
+        def stored(_: bool) -> None:
             self._lanes.ended(reply.event_ids, lane=reply.lane)
             self._changes.ring()
 
-        await self._file.write(self._fenced(reply.lane, reply.fence, lambda db: outbox.put(db, reply)), stored)
+        return await self._file.write(self._fenced(reply.lane, reply.fence, lambda db: outbox.put(db, reply)), stored)
 
     async def reply(self, turn_id: int) -> str | None:
         return self._file.read(lambda db: outbox.reply_text(db, turn_id))

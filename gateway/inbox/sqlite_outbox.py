@@ -29,14 +29,14 @@ _HEAD = f"SELECT {CHUNK_COLUMNS} FROM outbox_chunks WHERE queue = ? AND {LIVE} O
 TURN = "id IN (SELECT :turn UNION SELECT id FROM inbox_events WHERE turn_id = :turn AND turn_id <> id)"
 
 
-def put(db: sqlite3.Connection, reply: Reply) -> None:
-    """Store the reply and its chunks and mark its events replied, unless the turn has its reply."""
+def put(db: sqlite3.Connection, reply: Reply) -> bool:
+    """Store the reply and its chunks and mark its events replied; False: the turn has its reply, or none any more."""
     stored = db.execute(
         "INSERT INTO outbox_replies (turn_id, text) VALUES (?, ?) ON CONFLICT DO NOTHING",
         (reply.turn_id, storable(reply.text)),
     )
     if not stored.rowcount:
-        return
+        return False
     _put_chunks(db, reply, due_ms=reply.now_ms, shown=reply.shown)
     session = None if reply.session is None else storable(reply.session)
     db.executemany(
@@ -47,6 +47,7 @@ def put(db: sqlite3.Connection, reply: Reply) -> None:
             for event_id in reply.event_ids
         ],
     )
+    return True
 
 
 def announce(db: sqlite3.Connection, announcement: Announcement) -> bool:

@@ -73,7 +73,7 @@ class OutboxContract:
         event = await accept(queues)
         claim = await claim_one(queues)
         turn_id = await reply(queues, claim, [event], chunks=("first",))
-        await reply(queues, claim, [event], chunks=("second", "time"))
+        await reply(queues, claim, [event], chunks=("second", "time"), stands=False)
         (chunk,) = await queues.due(now_ms=NOW_MS, limit=5)
 
         assert ("first", 1) == (chunk.text, chunk.of)

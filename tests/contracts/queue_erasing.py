@@ -64,7 +64,7 @@ class EraseContract:
         await queues.start(ids, turn_id=first.id, lane=claim.lane, fence=claim.fence)
 
         emptied = await erase(queues, first, second)
-        await reply(queues, claim, [first, second], chunks=("Quittengelee",))
+        await reply(queues, claim, [first, second], chunks=("Quittengelee",), stands=False)
 
         assert ((first.id, second.id), ()) == (emptied.ended, emptied.busy)
         assert EMPTY == await state(queues, first) == await state(queues, second)

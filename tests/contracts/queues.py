@@ -119,12 +119,13 @@ async def reply(
     failed: Outcome | None = None,
     shown: str | None = None,
     now_ms: int = NOW_MS,
+    stands: bool = True,
 ) -> int:
-    """Start the events as one turn and put its reply; return the turn's id."""
+    """Start the events as one turn and put its reply, which `stands` or does not; return the turn's id."""
     turn_id = events[0].turn_id
     ids = [event.id for event in events]
     await queues.start(ids, turn_id=turn_id, lane=claim.lane, fence=claim.fence)
-    await queues.put(
+    assert stands == await queues.put(
         Reply(
             event_ids=ids,
             turn_id=turn_id,
