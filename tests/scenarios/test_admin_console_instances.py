@@ -19,7 +19,7 @@ from tests.scenarios.stage import Stage, stage
 from tests.scenarios.world import Gateway, gateway
 
 BODY = """
-admin: {secret_key: "Y2xldy1jbGV3LWNsZXctY2xldy1jbGV3LWNsZXctISE="}
+admin: {secret_key: "Y2xldy1jbGV3LWNsZXctY2xldy1jbGV3LWNsZXctISE=", sign_in: {wait_s: 600}}
 queue: {poll_s: 0.2, lease_s: 2}
 agents: {default: {kind: openai, base_url: "MODEL", model: one}}
 channels:
@@ -112,8 +112,23 @@ async def test_a_browser_between_two_instances(tmp_path: Path, postgres_url: str
         late = await ada.post(form, do="save", **fields)
         assert 409 == late.status
 
-        made = await ada.get("/admin/tokens")
-        assert 200 == made.status
+        # Whatever the navigation leads to, and what is taken along.
+        places = sorted(set(re.findall(r'href="(/admin/[a-z-]+)"', (await ada.get("/admin")).text)))
+        assert len(places) > 12
+        for place in places:
+            assert 200 == (await ada.get(place)).status, place
+        person = re.findall(r'href="(/admin/people/\d+)"', (await ada.get("/admin/people")).text)[0]
+        taken = await ada.get(f"{person}/export")
+        assert 200 == taken.status
+        assert "早上好" in taken.text
+
+        made = await ada.post("/admin/tokens", name="钥匙", days="3")
+        found = re.search(r"<code>(clew[^<]+)</code>", made.text)
+        assert found is not None, made.text
+        for one in (there.one, there.other):
+            told = await Admins(replace(there.stage, gateway=one)).ask(found[1], "GET", "/instances")
+            assert 200 == told.status
+
         assert 303 == (await ada.post("/admin/sign-out")).status
         for _ in range(2):
             assert 303 == (await ada.get("/admin/turns")).status, "signed out on both"
@@ -144,6 +159,19 @@ async def test_what_was_saved_is_shown_wherever_the_next_page_is_made(tmp_path: 
 
     assert [1] * len(seen) == told
     assert [(n, n) for n in range(1, 7)] == numbers
+
+
+async def test_who_guesses_waits_at_both(tmp_path: Path, postgres_url: str) -> None:
+    """Wrong passwords said to one and the other are one budget, and the right one is not looked at then."""
+    async with two(tmp_path, postgres_url) as there, aiohttp.ClientSession() as session:
+        statuses = []
+        for guess in [*(f"guess {n}" for n in range(5)), PASSWORD, PASSWORD]:
+            one = (there.one, there.other)[len(statuses) % 2]
+            form = {"name": "Ada", "password": guess}
+            async with session.post(f"{one.url}/admin/sign-in", data=form, allow_redirects=False) as response:
+                statuses.append(response.status)
+
+    assert [422] * 5 + [429] * 2 == statuses
 
 
 async def test_the_day_on_which_one_of_two_hangs(tmp_path: Path, postgres_url: str) -> None:
