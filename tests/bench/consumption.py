@@ -19,9 +19,17 @@ def cpu_s(*pids: int) -> float:
 
 
 def server_cpu_s(server: Postgres) -> float:
-    """Return the CPU seconds of a server's processes so far, of those that have ended too."""
-    own = sum(map(int, _stat(server_pid(server))[11:15]))
-    return (own + sum(sum(map(int, stat[11:13])) for _, stat in _children(server))) * TICK_S
+    """Return the CPU seconds of a server's processes so far, of those that have ended too: of these by ticks, of those that live
+    to the microsecond, since a statement takes less than a tick."""
+    own = sum(map(int, _stat(server_pid(server))[11:15])) * TICK_S
+    return own + sum(_single_thread_s(pid) for pid, _ in _children(server))
+
+
+def _single_thread_s(pid: int) -> float:
+    try:
+        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
+    except OSError:  # it has ended meanwhile
+        return 0.0
 
 
 def server_anonymous_mb(server: Postgres) -> float:

@@ -70,8 +70,8 @@ class Sink:
 
 
 def asked_in(body: dict[str, Any]) -> str:
-    """Return the id of the message that a request to the model asks about."""
-    return str(_ID.findall(body["messages"][-1]["content"])[-1])
+    """Return the id of the message that a request to the model asks about; 0-0 is none that was sent as a mention."""
+    return str(["0-0", *_ID.findall(body["messages"][-1]["content"])][-1])
 
 
 def _streamed(parts: Sequence[str]) -> web.Response:

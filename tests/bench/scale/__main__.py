@@ -11,6 +11,7 @@ from tests.bench import tables
 
 PARTS = (
     "processes",
+    "sessions",
     "hot_lane",
     "backlog",
     "flat",

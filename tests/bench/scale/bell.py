@@ -28,6 +28,7 @@ LEASES = 20
 
 PER_S, SECONDS, IDLE_S = 50, 10, 10
 SESSIONS = 600
+JOIN = "INSERT INTO inbox_instances"
 
 
 async def measure(quick: bool) -> AsyncIterator[Table]:
@@ -44,14 +45,15 @@ async def measure(quick: bool) -> AsyncIterator[Table]:
             "instances", "put to start p50 ms", "p99 ms", "CPU ms a message, all instances'", "PostgreSQL's",
             "statements a message", "looks a message", "idle: CPU ms a second, an instance", "PostgreSQL's, an instance",
             "statements a second, an instance", "log bytes a second, an instance", "sessions an instance",
-            "PostgreSQL's MB a session",
+            "PostgreSQL's MB a session", "joined anew",
         ),
         rows=rows,
         notes=(
             "All instances share a process, and so one core. A gateway has more sessions: see `processes`.",
             "*Looks a message*: how often instances looked for work, those in vain too. Statements and CPU a message hold the "
             f"looks each second. Each instance wants {LEASES} leases; one of them has each.",
-            "The server syncs nothing to disk.",
+            "*Joined anew*: instances that were given up for dead, because this process or the machine had no time for them. A "
+            "row with any says what the machine does, not what the queue does.",
         ),
     )  # fmt: skip
     yield Table(
@@ -96,6 +98,7 @@ async def _row(server: Postgres, count: int, seconds: int) -> tuple[list[Cell], 
                 idle, idle_theirs = time.process_time() - idle, server_cpu_s(server) - idle_theirs
                 after = work_of(server, url)
                 calls = Counter(calls_of(server, url)) - calls
+                joins = sum(number for query, number in calls_of(server, url).items() if JOIN in query) - count
                 sessions, memory = connections(server, url), server_anonymous_mb(server)
             for task in held:
                 task.cancel()
@@ -104,7 +107,7 @@ async def _row(server: Postgres, count: int, seconds: int) -> tuple[list[Cell], 
         count, percentile(waits, 50), percentile(waits, 99), cpu * 1000 * a_message, theirs * 1000 * a_message,
         round(statements * a_message, 1), round(claims, 2), idle * 1000 * a_second, idle_theirs * 1000 * a_second,
         (after.statements - work.statements) * a_second, (after.wal_bytes - work.wal_bytes) * a_second,
-        round(sessions / count, 1), memory / sessions,
+        round(sessions / count, 1), memory / sessions, joins,
     ]  # fmt: skip
     each: Counter[str] = Counter()
     for query, number in calls.items():

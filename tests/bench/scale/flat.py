@@ -11,7 +11,7 @@ import statistics
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from memory.base import Load, Owner, SessionRule
 from memory.key import ConversationKey
@@ -20,7 +20,7 @@ from tests.bench.core import Core, opened
 from tests.bench.scale.cluster import percentile
 from tests.bench.scale.filler import Talk, fill, session_of
 from tests.bench.stores import PAGE, conversation_turn
-from tests.bench.tables import Cell, Table
+from tests.bench.tables import Cell, Table, spread
 from tests.contracts.columns import PostgresColumn
 from tests.services import Postgres, running_postgres
 
@@ -88,17 +88,19 @@ def _table(title: str, subjects: list[Subject], part: str, note: str) -> Table:
         rows.append(
             [
                 subject.name, subject.talk.messages, subject.in_store, p50, p50 / _middle(base.turns),
-                percentile(spent.turns, 99), ours, ours / _middle(base.cpu), theirs, theirs / _middle(base.server),
+                percentile(spent.turns, 99), spread(spent.cpu), ours / _middle(base.cpu), spread(spent.server),
+                theirs / _middle(base.server),
             ]
         )  # fmt: skip
     return Table(
         title=title,
         columns=(
-            "conversation", "its messages", "messages in the store", "p50 ms", "x of the first", "p99 ms", "CPU ms a turn", "x",
-            "PostgreSQL's CPU ms", "x",
+            "conversation", "its messages", "messages in the store", "p50 ms", "x of the first", "p99 ms",
+            "CPU ms a turn [least..most of blocks]", "x", "PostgreSQL's CPU ms", "x",
         ),
         rows=rows,
         notes=(note,),
+        raw={f"{subject.name}, {subject.in_store}": asdict(getattr(subject, part)) for subject in subjects},
     )  # fmt: skip
 
 

@@ -11,19 +11,20 @@ import asyncio
 import statistics
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from tests.bench.consumption import CORES, anonymous_mb, cpu_s, machine_busy_s, server_cpu_s
 from tests.bench.scale.cluster import Helper, connections, gateways, helper, learned, model, percentile
 from tests.bench.scale.driver import WAITED_MS, Load
-from tests.bench.tables import Cell, Table
-from tests.services import Postgres, running_postgres
+from tests.bench.servers import counting_postgres, work_of
+from tests.bench.tables import Cell, Table, spread
+from tests.services import Postgres
 
 COUNTS = (1, 2, 4)
 IN_FLIGHT = 50
-TURNS, ROUNDS, WARM = 2_000, 3, 200
+TURNS, ROUNDS = 2_000, 3
 CONVERSATIONS = 400
-IDLE_S = 3
+IDLE_S = 5
 FULL = 0.9
 """Of a core, or of the machine: what is used so much is what bound the rate."""
 
@@ -42,14 +43,17 @@ class Round:
     idle_ms: float  # CPU a second, an instance
     bound_by: str
     connections: float  # an instance
-    rss_mb: float  # an instance
+    memory_mb: float  # an instance's, no file behind it
+    statements: float  # of a turn, learning and looks included
+    log_bytes: float  # of a turn, by the server
+    idle_statements: float  # a second, an instance
 
 
 async def measure(quick: bool) -> AsyncIterator[Table]:
     counts, rounds = ((1, 2), 1) if quick else (COUNTS, ROUNDS)
     turns = 200 if quick else TURNS
     taken: dict[int, list[Round]] = {count: [] for count in counts}
-    with running_postgres() as server:
+    with counting_postgres() as server:
         async with model() as (url, model_pid), helper("tests.bench.scale.driver") as driver:
             for _ in range(rounds):
                 for count in counts:
@@ -57,29 +61,34 @@ async def measure(quick: bool) -> AsyncIterator[Table]:
     one = _median(taken[1], "gateway_ms") + _median(taken[1], "server_ms")
     rows: list[list[Cell]] = []
     for count, each in taken.items():
-        ours, theirs = _median(each, "gateway_ms"), _median(each, "server_ms")
+        both = _median(each, "gateway_ms") + _median(each, "server_ms")
         rows.append(
             [
-                count, _median(each, "per_s"), _median(each, "p50_ms"), _median(each, "p99_ms"), ours, theirs,
-                (ours + theirs) / one, _median(each, "around_ms"), f"{_median(each, 'waited'):.1%}",
-                sum(one.lost for one in each), _median(each, "connections"), _median(each, "rss_mb"),
-                _median(each, "learned_s"), _median(each, "idle_ms"),
+                count, spread([one.per_s for one in each]), _median(each, "p50_ms"), _median(each, "p99_ms"),
+                spread([one.gateway_ms for one in each]), spread([one.server_ms for one in each]), both / one,
+                _median(each, "statements"), _median(each, "log_bytes"), _median(each, "around_ms"),
+                f"{_median(each, 'waited'):.1%}", sum(one.lost for one in each), _median(each, "connections"),
+                _median(each, "memory_mb"), _median(each, "learned_s"), _median(each, "idle_ms"),
+                _median(each, "idle_statements"),
                 max((one.bound_by for one in each), key=[one.bound_by for one in each].count),
             ]
         )  # fmt: skip
     yield Table(
-        title=f"webhook turns, {IN_FLIGHT} in flight, dealt to the processes in turn (median of {rounds})",
+        title=f"webhook turns, {IN_FLIGHT} in flight, dealt to the processes in turn (median of {rounds} [least..most])",
         columns=(
             "processes", "turns/s", "p50 ms", "p99 ms", "gateways' CPU ms a turn", "PostgreSQL's", "x of one process",
-            "driver's and model's", "waited for a look", "lost", "connections an instance", "RSS MB an instance",
-            "learning done, s later", "idle: CPU ms a second, an instance", "bound by",
+            "statements a turn", "log bytes a turn", "driver's and model's CPU", "waited for a look", "lost",
+            "sessions an instance", "anonymous MB an instance", "learning done, s later",
+            "idle: CPU ms a second, an instance", "statements a second, an instance", "bound by",
         ),
         rows=rows,
         notes=(
             "CPU a turn holds what is learned from it behind its answer, and what an idle gateway uses.",
             f"{CORES} cores for everything, the driver and the model too. PostgreSQL as in tests: it syncs nothing to disk.",
             f"*Waited for a look*: {WAITED_MS} ms or more, as when nothing wakes who waits; on a full machine all are.",
+            f"{CONVERSATIONS} conversations that begin with the load: {CONVERSATIONS / turns:.0%} of the turns open one.",
         ),
+        raw={count: [asdict(one) for one in each] for count, each in taken.items()},
     )  # fmt: skip
 
 
@@ -92,11 +101,13 @@ async def _round(server: Postgres, count: int, url: str, model_pid: int, driver:
         async with gateways(count, storages=storage, model_url=url) as running:
             urls = [gateway.url for gateway in running]
             pids = [gateway.pid for gateway in running]
-            await driver.drive(_load(urls, WARM, f"warm{time.monotonic_ns()}"))
+            await driver.drive(_load(urls, turns // 10, f"warm{time.monotonic_ns()}"))
             await learned(storage)
-            idle = cpu_s(*pids)
+            idle, work = cpu_s(*pids), work_of(server, storage)
             await asyncio.sleep(IDLE_S)
             idle = (cpu_s(*pids) - idle) * 1000 / IDLE_S / count
+            idle_statements = (work_of(server, storage).statements - work.statements) / IDLE_S / count
+            work = work_of(server, storage)
             before, theirs, around = [cpu_s(pid) for pid in pids], server_cpu_s(server), cpu_s(model_pid)
             machine = machine_busy_s()
             went = await driver.drive(_load(urls, turns, f"load{time.monotonic_ns()}"))
@@ -106,7 +117,7 @@ async def _round(server: Postgres, count: int, url: str, model_pid: int, driver:
             ended = time.monotonic()
             await learned(storage)
             spent = sum(cpu_s(pid) - was for pid, was in zip(pids, before, strict=True))
-            theirs = server_cpu_s(server) - theirs
+            theirs, after = server_cpu_s(server) - theirs, work_of(server, storage)
             shares = {
                 "a gateway's one core": max(under_load) / went.seconds,
                 "the driver's one core": went.cpu_s / went.seconds,
@@ -126,7 +137,10 @@ async def _round(server: Postgres, count: int, url: str, model_pid: int, driver:
                 idle_ms=idle,
                 bound_by=bound_by(shares, machine / went.seconds, ours=ours),
                 connections=connections(server, storage) / count,
-                rss_mb=statistics.mean(anonymous_mb(pid) for pid in pids),
+                memory_mb=statistics.mean(anonymous_mb(pid) for pid in pids),
+                statements=(after.statements - work.statements) / turns,
+                log_bytes=(after.wal_bytes - work.wal_bytes) / turns,
+                idle_statements=idle_statements,
             )
 
 

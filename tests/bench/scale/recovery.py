@@ -1,8 +1,9 @@
 """How long people wait when something dies: from the fault to the next reply on the platform, two gateways, ten times each.
 
 In Slack, by HTTP: so the whole way counts, from the event to the posted answer. At the fault one turn is being answered at the
-gateway that fails (the model has been asked and has not said anything); that turn's answer is one figure. The other is what
-somebody feels who writes at that moment, to the gateway that lives, as a load balancer would send it there.
+gateway that fails (the model has been asked and has not said anything); that turn's answer is one figure. The other two are what
+somebody feels who writes at that moment to the gateway that lives, as a load balancer would send it there: in Slack, whose
+replies go by one instance that may have been the one that failed, and by webhook, where the answer goes back in the request.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from aiohttp import web
 
 from config.settings import QueueSettings
 from tests.bench.scale.cluster import Helper, helper
+from tests.bench.scale.driver import Load, signed
 from tests.bench.slack import config_of
 from tests.bench.slack_load import ABOUT_MEMORY, CHANNELS, Sink, asked_in, mention, sink
 from tests.bench.tables import Cell, Table
@@ -33,6 +35,7 @@ from tests.scenarios.world import Gateway, environ, write_config
 from tests.services import Postgres, Valkey, running_postgres, running_valkey
 
 ROUNDS = 10
+HOOK = '  hook: {kind: webhook, secrets: ["${HOOK}"], limits: {per_minute: 100000}}\n'
 MOST_S = 90.0
 """A reply that takes longer counts as lost."""
 
@@ -81,9 +84,13 @@ class Pair:
         await gateway.start()
         self.living.append((gateway, wire))
 
+    def number(self) -> int:
+        """Return the next message's number."""
+        return next(self._numbers)
+
     def message(self) -> str:
         """Return the id of a new message, in a thread of its own."""
-        number = next(self._numbers)
+        number = self.number()
         id_ = f"{number}-{time.monotonic_ns()}"
         self.platform.awaited[id_] = asyncio.Event()
         return id_
@@ -102,6 +109,22 @@ class Pair:
             except (aiohttp.ClientError, TimeoutError):
                 pass
             await asyncio.sleep(0.05)
+
+    async def asked(self, id_: str, gateway: Gateway, since: float) -> float | None:
+        """Say something by webhook; return how long after `since` the answer came, or None: it did not."""
+        load = Load(urls=[gateway.url], turns=1, in_flight=1, conversations=1, name=id_)
+        raw, headers = signed(load, 0)
+        limit = aiohttp.ClientTimeout(total=MOST_S)
+        while time.perf_counter() - since < MOST_S:
+            try:
+                url = f"{gateway.url}/channels/hook"
+                async with self.session.post(url, data=raw, headers=headers, timeout=limit) as answer:
+                    if "reply" in msgspec.json.decode(await answer.read()):
+                        return time.perf_counter() - since
+            except (aiohttp.ClientError, TimeoutError):
+                pass
+            await asyncio.sleep(0.05)
+        return None
 
     async def well(self) -> None:
         """Have a turn with each gateway."""
@@ -178,20 +201,21 @@ async def measure(quick: bool) -> AsyncIterator[Table]:
     rows: list[list[Cell]] = []
     async with _pair() as pair:
         for name, (fault, mended) in faults.items():
-            begun, fresh, took, twice = [], [], [], 0
+            begun, fresh, hooked, took, twice = [], [], [], [], 0
             for _ in range(1 if quick else ROUNDS):
                 figures = await _round(pair, fault, mended)
                 begun.append(figures[0])
                 fresh.append(figures[1])
-                took.append(figures[2])
-                twice += figures[3]
-            rows.append([name, *_spread(begun), *_spread(fresh), statistics.median(took), twice])
+                hooked.append(figures[2])
+                took.append(figures[3])
+                twice += figures[4]
+            rows.append([name, *_spread(begun), *_spread(fresh), *_spread(hooked), statistics.median(took), twice])
     queue = QueueSettings()
     yield Table(
         title=f"seconds from the fault to the reply in Slack, two gateways, median of {1 if quick else ROUNDS} [least..most]",
         columns=(
-            "fault", "the turn being answered", "lost", "a message to the other gateway", "lost", "the act itself took",
-            "answered twice",
+            "fault", "the turn being answered", "lost", "a message to the other gateway", "lost",
+            "one by webhook, answered there", "lost", "the act itself took", "answered twice",
         ),
         rows=rows,
         notes=(
@@ -208,7 +232,7 @@ def _spread(times: list[float | None]) -> tuple[str, int]:
     return text, len(times) - len(came)
 
 
-async def _round(pair: Pair, fault: Act, mended: Act) -> tuple[float | None, float | None, float, int]:
+async def _round(pair: Pair, fault: Act, mended: Act) -> tuple[float | None, float | None, float | None, float, int]:
     platform = pair.platform
     failing, other = pair.living[0][0], pair.living[1][0]
     platform.go_on.clear()
@@ -223,13 +247,14 @@ async def _round(pair: Pair, fault: Act, mended: Act) -> tuple[float | None, flo
         await asyncio.sleep(0)  # it has begun
         tasks.create_task(pair.send(fresh, other))
         both = [tasks.create_task(pair.reply(id_, since)) for id_ in (begun, fresh)]
+        hooked = tasks.create_task(pair.asked(f"hook-{pair.number()}", other, since))
         await acting
         took = time.perf_counter() - since
         platform.go_on.set()
         times = [await one for one in both]
     await mended(pair)
     await pair.well()
-    return times[0], times[1], took, sum(platform.answers[id_] > 1 for id_ in (begun, fresh))
+    return times[0], times[1], await hooked, took, sum(platform.answers[id_] > 1 for id_ in (begun, fresh))
 
 
 @asynccontextmanager
@@ -241,7 +266,7 @@ async def _pair() -> AsyncIterator[Pair]:
             session = await stack.enter_async_context(aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)))
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="clew-bench-")))
             storage = f'"${{STORAGE}}"\nredis: {valkey.url}'
-            config = write_config(folder, config_of(platform.url, channels=CHANNELS), storage=storage)
+            config = write_config(folder, config_of(platform.url, channels=CHANNELS) + HOOK, storage=storage)
             pair = Pair(platform, session, server, valkey, config, url, [], stack)
             for _ in range(2):
                 await pair.start()
