@@ -30,13 +30,19 @@ _STATES = """
 SELECT name, fence, owner IS NULL OR NOT EXISTS (SELECT 1 FROM inbox_instances i WHERE i.id = l.owner), owner
 FROM inbox_leases l WHERE name = ANY(%s)"""
 
-# Whoever took it after we looked has raised the fence: the row is judged as it is now, the list of instances as it was then.
+# Whoever took it after we looked has raised the fence: the row is judged as it is now, the list of instances as it was then. A
+# row that was swept away comes back with a fence greater than all it had: nobody takes it for the one that was looked at.
 _TAKE = """
-INSERT INTO inbox_leases (name, owner, fence) SELECT %(name)s, i.id, 1 FROM inbox_instances i WHERE i.id = %(me)s
+INSERT INTO inbox_leases (name, owner, fence)
+SELECT %(name)s, i.id, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint FROM inbox_instances i WHERE i.id = %(me)s
 ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, fence = inbox_leases.fence + 1 WHERE inbox_leases.fence = %(seen)s
 RETURNING fence"""
 
 _RELEASE = "UPDATE inbox_leases SET owner = NULL WHERE name = %s AND owner = %s AND fence = %s"
+
+# What nobody holds; most often because its channel is none any more.
+_SWEEP = """
+DELETE FROM inbox_leases l WHERE owner IS NULL OR NOT EXISTS (SELECT 1 FROM inbox_instances i WHERE i.id = l.owner)"""
 
 _INSTANCES = """
 SELECT id, number, release, settings, host, (extract(epoch FROM joined) * 1000)::bigint,
@@ -45,7 +51,7 @@ SELECT id, number, release, settings, host, (extract(epoch FROM joined) * 1000):
 FROM inbox_instances i ORDER BY id"""
 
 _DEPARTED = """
-SELECT id, number, release, host, (extract(epoch FROM joined) * 1000)::bigint, (extract(epoch FROM left_at) * 1000)::bigint, lost
+SELECT id, number, release, host, (extract(epoch FROM joined) * 1000)::bigint, floor(extract(epoch FROM left_at) * 1000)::bigint, lost
 FROM inbox_departed WHERE left_at >= to_timestamp(%s / 1000.0) ORDER BY left_at DESC, id DESC"""
 
 
@@ -89,6 +95,7 @@ class PostgresLeases:
         self._leaving: dict[str, _Lease] = {}  # not held any more, but nobody else can know that yet
         self._wishes: list[_Wish] = []
         self._over: set[str] = set()  # kinds that are not taken any more
+        self._swept = False
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> PostgresLeases:
@@ -213,6 +220,9 @@ class PostgresLeases:
         if not wishes and not self._leaving:
             return
         async with self._connection() as db:
+            if not self._swept:  # once a start
+                await db.execute(_SWEEP)
+                self._swept = True
             if wishes:
                 await self._take(db, wishes)
             released = await self._release(db)

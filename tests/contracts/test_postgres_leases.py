@@ -55,6 +55,35 @@ async def test_lease_given_up_is_another_ones_at_once(pair: tuple[PostgresInbox,
             assert {NAME} == {name for one in await second.leases.instances() for name in one.leases}
 
 
+async def test_a_start_sweeps_away_what_nobody_holds(
+    pair: tuple[PostgresInbox, PostgresInbox], postgres_url: str
+) -> None:
+    """Leases of channels that are none any more don't stay for ever; those that are held do, and a name that comes back has a
+    greater fence than it ever had."""
+    first, second = pair
+    gone, kept = Worker(), Worker()
+    async with holding(first.leases, NAME, gone):
+        await gone.until(lambda: gone.works)
+    async with holding(second.leases, "send:其他", kept):
+        await kept.until(lambda: kept.works)
+        async with opened(postgres_url) as third:
+            again = Worker()
+            async with holding(third.leases, "job:any", again):
+                await again.until(lambda: again.works)
+                assert {"send:其他", "job:any"} == leases(postgres_url)
+            async with holding(third.leases, NAME, again):
+                await again.until(lambda: again.works)
+        assert again.held[-1].fence > gone.held[0].fence
+        assert kept.works
+        assert kept.held[0].valid()
+
+
+def leases(url: str) -> set[str]:
+    """The names of all leases there are."""
+    with psycopg.connect(url) as db:
+        return {name for (name,) in db.execute("SELECT name FROM inbox_leases").fetchall()}
+
+
 async def test_other_kinds_are_kept(pair: tuple[PostgresInbox, PostgresInbox]) -> None:
     """A gateway that stops receiving still sends what it has."""
     first, _second = pair
