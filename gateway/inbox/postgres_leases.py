@@ -51,7 +51,8 @@ SELECT id, number, release, settings, host, (extract(epoch FROM joined) * 1000):
 FROM inbox_instances i ORDER BY id"""
 
 _DEPARTED = """
-SELECT id, number, release, host, (extract(epoch FROM joined) * 1000)::bigint, floor(extract(epoch FROM left_at) * 1000)::bigint, lost
+SELECT id, number, release, host, (extract(epoch FROM joined) * 1000)::bigint,
+  floor(extract(epoch FROM left_at) * 1000)::bigint, lost
 FROM inbox_departed WHERE left_at >= to_timestamp(%s / 1000.0) ORDER BY left_at DESC, id DESC"""
 
 
