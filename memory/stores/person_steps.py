@@ -85,9 +85,6 @@ class Dialect:
     among: str  # follows a column: it is one of the numbers of `:ids`, a JSON array
     pairs: str  # the rows of `:pairs`, a JSON array of arrays of two numbers
     stretches: str  # the rows (scope_id, session_id, first_id) of `:stretches`, a JSON array of such arrays
-    stepwise: (
-        str | None
-    )  # makes what follows look up row by row what it is given, however little stood there when it was planned
     lock: str  # follows a SELECT whose rows are to stay as they are
     touch: str | None  # tells caches that a scope has changed
     barrier: str | None  # waits for whoever is just writing what people said, by what they saw before

@@ -30,7 +30,6 @@ _DIALECT = Dialect(
       FROM json_array_elements(CAST(:pairs AS json)))""",
     stretches="""(SELECT CAST(value ->> 0 AS bigint) AS scope_id, value ->> 1 AS session_id,
       CAST(value ->> 2 AS bigint) AS first_id FROM json_array_elements(CAST(:stretches AS json)))""",
-    stepwise="SELECT set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)",
     lock=" FOR UPDATE",  # what is being learned or summarised from them has to stand before it is looked for
     touch="UPDATE scopes SET generation = generation + 1 WHERE id = :scope",
     barrier="LOCK TABLE messages, observed IN SHARE MODE",  # an append takes milliseconds; those that begin now see the mark

@@ -52,8 +52,6 @@ class StoredPurging:
 def messages(dialect: Dialect, *, before_ms: int, limit: int) -> Step[int]:
     """Delete some of the oldest turns, and of what was overheard; return how many rows people had said. All scopes at once: what
     is oldest belongs to many of them, and each question to the database costs as much as deleting a message."""
-    if dialect.stepwise is not None:
-        yield Ask(dialect.stepwise, {})
     # A turn is two messages or more.
     of: Values = {"before": before_ms, "first": first_id(before_ms), "turns": max(1, limit // 2)}
     said = [Said(*row) for row in (yield Ask(OLD, of))]

@@ -28,7 +28,6 @@ _DIALECT = Dialect(
     pairs="(SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:pairs))",
     stretches="""(SELECT json_extract(value, '$[0]') AS scope_id, json_extract(value, '$[1]') AS session_id,
       json_extract(value, '$[2]') AS first_id FROM json_each(:stretches))""",
-    stepwise=None,
     lock="",
     touch=None,
     barrier=None,
