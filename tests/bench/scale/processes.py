@@ -86,7 +86,7 @@ async def measure(quick: bool) -> AsyncIterator[Table]:
             "CPU a turn holds what is learned from it behind its answer, and what an idle gateway uses.",
             f"{CORES} cores for everything, the driver and the model too. PostgreSQL as in tests: it syncs nothing to disk.",
             f"*Waited for a look*: {WAITED_MS} ms or more, as when nothing wakes who waits; on a full machine all are.",
-            f"{CONVERSATIONS} conversations that begin with the load: {CONVERSATIONS / turns:.0%} of the turns open one.",
+            f"Conversations begin with the load: {min(1, CONVERSATIONS / turns):.0%} of the turns open one.",
         ),
         raw={count: [asdict(one) for one in each] for count, each in taken.items()},
     )  # fmt: skip
