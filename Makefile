@@ -10,9 +10,13 @@ PEERS := .peers
 # Tests that kill, freeze and restart real servers share the machine with whatever else it does. One that fails is run again, by
 # itself and in sight of everybody; what fails twice fails.
 TEST := $(PY) -m pytest -q
-WORKERS = -n 3 --dist worksteal
+WORKERS = -n 4 --dist worksteal
 FAST = -m "not browser and not judge and not chaos"
 ALONE = { echo "FAILED ONCE (above); the same tests again, alone:"; $(TEST) --last-failed --last-failed-no-failures none; }
+
+# Tests make some thousand databases and files: in memory, where the machine has a disk in it with room, else where TMPDIR says.
+ROOM := $(shell [ "$$(df -k --output=avail /dev/shm 2>/dev/null | tail -n 1)" -ge 6000000 ] 2>/dev/null && echo /dev/shm || echo "$${TMPDIR:-/tmp}")
+IN_ROOM = export TMPDIR="$$(mktemp -d $(ROOM)/clew-tests-XXXXXX)"; chmod 711 "$$TMPDIR"; trap 'rm -rf "$$TMPDIR"' EXIT;
 
 .PHONY: help install run check test test-all chaos fuzz bench bench-memory bench-scale bench-peers small-model schema clean
 
@@ -51,7 +55,7 @@ check: $(VENV)/.dev    ## lint, types, import contracts, links
 # In the scenarios the gateways are measured, not what plays the platforms: measuring takes half as long again as running.
 test: $(VENV)/.dev     ## everything that needs nothing but Python packages
 	rm -rf .coverage .coverage.* .pytest_cache
-	FAILED=0; \
+	$(IN_ROOM) FAILED=0; \
 	$(TEST) $(WORKERS) $(FAST) --ignore tests/scenarios --cov --cov-report= --cov-fail-under 0 || FAILED=1; \
 	CLEW_MEASURE=yes $(TEST) $(WORKERS) $(FAST) tests/scenarios || FAILED=1; \
 	[ $$FAILED = 0 ] || $(ALONE)
@@ -59,9 +63,9 @@ test: $(VENV)/.dev     ## everything that needs nothing but Python packages
 	$(PY) -m coverage report --format=total
 
 test-all: test         ## make test, then the browser, the foreign judges, chaos' short form, and Debian's older PostgreSQL and Redis
-	$(TEST) -m "browser or judge" || $(ALONE)
-	$(TEST) -m chaos || $(ALONE)
-	export CLEW_POSTGRES_BIN="$$(ls -d /usr/lib/postgresql/*/bin | tail -n 1)" CLEW_REDIS_SERVER="$$(command -v redis-server)"; \
+	$(IN_ROOM) $(TEST) -m "browser or judge" || $(ALONE)
+	$(IN_ROOM) $(TEST) -m chaos || $(ALONE)
+	$(IN_ROOM) export CLEW_POSTGRES_BIN="$$(ls -d /usr/lib/postgresql/*/bin | tail -n 1)" CLEW_REDIS_SERVER="$$(command -v redis-server)"; \
 	  $(TEST) -n 2 --dist worksteal tests/contracts/test_store.py tests/contracts/test_inbox.py \
 	    tests/contracts/test_derived.py tests/contracts/test_store_owners.py tests/contracts/test_vectors.py tests/contracts/test_persons.py \
 	    tests/contracts/test_forgetting.py tests/contracts/test_links.py tests/contracts/test_admin_database.py tests/contracts/test_looking.py \

@@ -18,6 +18,7 @@ HOOK = """
 
 
 COLUMNS = ("sqlite", "postgres", "postgres+redis")
+MEASURED = pytest.StashKey[bool]()
 
 
 @contextmanager
@@ -35,12 +36,22 @@ def stored(column: str, request: pytest.FixtureRequest, folder: Path) -> Iterato
             yield f"{url}\nredis: {cache.emptied()}"
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Choose of each test one case whose gateways are measured, of its columns the last: measuring takes half as long again as
+    running. What differs between columns is in suites of its own, which are measured on all."""
+    chosen = dict.fromkeys(item.nodeid.partition("[")[0] for item in items)
+    for item in items:
+        params = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        name, names = item.nodeid.partition("[")[0], {value for value in params.values() if isinstance(value, str)}
+        if name in chosen and not {"sqlite", "postgres"} & names:
+            del chosen[name]
+            item.stash[MEASURED] = True
+
+
 @pytest.fixture(autouse=True)
 def _measured_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Measuring takes half as long again as running: of a test's columns one is measured. What differs between them is in
-    suites of its own, which are measured on all."""
-    params = request.node.callspec.params if hasattr(request.node, "callspec") else {}
-    if {"sqlite", "postgres"} & {value for value in params.values() if isinstance(value, str)}:
+    if not request.node.stash.get(MEASURED, False):
         monkeypatch.delenv(MEASURE, raising=False)
 
 
