@@ -73,8 +73,8 @@ def _reply(view: bytes) -> str | None:
 
 
 class ProcessStreams:
-    """Streams of the turns that run here, `bound` at most; of those that ended the last `finished`. Whoever comes later is
-    told from the stored reply."""
+    """Streams of the turns that run here, `bound` at most; of those that ended, or ran here and end elsewhere, the last
+    `finished`. Whoever comes later is told from the stored reply."""
 
     def __init__(self, bound: int = 20_000, finished: int = 500, *, first_id: int = 0) -> None:
         """Events are numbered from behind `first_id`: greater in each process than all numbers of the one before, so that a
@@ -83,14 +83,14 @@ class ProcessStreams:
         self._bound = bound
         self._most_finished = finished
         self._streams: OrderedDict[int, _Stream] = OrderedDict()
-        self._finished: deque[int] = deque()
+        self._finished: OrderedDict[int, None] = OrderedDict()  # by when they ended, or were left to others
 
     def _stream(self, event_id: int) -> _Stream:
         stream = self._streams.get(event_id)
         if stream is None:
             stream = self._streams[event_id] = _Stream(self._next_first_id)
             while len(self._streams) > self._bound:
-                self._streams.popitem(last=False)
+                self._finished.pop(self._streams.popitem(last=False)[0], None)
         else:
             self._streams.move_to_end(event_id)
         return stream
@@ -116,10 +116,10 @@ class ProcessStreams:
     def begin(self, event_ids: Sequence[int]) -> None:
         for event_id in event_ids:
             stream = self._stream(event_id)
+            self._finished.pop(event_id, None)
             if stream.closed:
                 stream.closed = False
                 stream.events.clear()
-                self._finished.remove(event_id)
             if stream.text:
                 stream.text = ""
                 self._push(stream, "reset", _text(""))
@@ -145,18 +145,24 @@ class ProcessStreams:
                 self.reset([event_id], reply)
             stream.closed = True
             self._push(stream, "done" if name == "done" else "failed", view)
-            self._finished.append(event_id)
-            if len(self._finished) > self._most_finished:
-                self._streams.pop(self._finished.popleft(), None)
+            self._over(event_id)
 
     def left(self, event_ids: Sequence[int]) -> None:
-        """Nothing to do: here nobody else asks for it."""
+        """Its end may be told elsewhere, and never here: it is kept as one that ended."""
+        for event_id in event_ids:
+            if event_id in self._streams:
+                self._over(event_id)
+
+    def _over(self, event_id: int) -> None:
+        self._finished[event_id] = None
+        self._finished.move_to_end(event_id)
+        while len(self._finished) > self._most_finished:
+            self._streams.pop(self._finished.popitem(last=False)[0], None)
 
     def forget(self, event_ids: Sequence[int]) -> None:
         for event_id in event_ids:
-            stream = self._streams.pop(event_id, None)
-            if stream is not None and stream.closed:
-                self._finished.remove(event_id)
+            self._streams.pop(event_id, None)
+            self._finished.pop(event_id, None)
 
     async def follow(
         self, event_id: int, *, after: int | None, idle_s: float

@@ -114,6 +114,7 @@ class SharedStreams:
 
     def left(self, event_ids: Sequence[int]) -> None:
         """See `Streams.left`."""
+        self._local.left(event_ids)
         for event_id in event_ids:
             self._running.pop(event_id, None)
 
@@ -151,8 +152,13 @@ class SharedStreams:
             relay.readers -= 1
             if not relay.readers:
                 del self._relays[event_id]
-                if relay.source:  # what came from elsewhere goes on there
+                if relay.source or not self._at_hand(event_id):  # what came from elsewhere goes on there
                     self._local.forget([event_id])
+
+    def _at_hand(self, event_id: int) -> bool:
+        """Whether there is more of the stream here than that somebody has asked for it."""
+        known = self._local.text(event_id) or self._local.end(event_id) is not None
+        return event_id in self._running or bool(known)
 
     def _ask(self, event_id: int, relay: _Relay) -> None:
         if self._local.end(event_id) is None:

@@ -104,6 +104,24 @@ async def test_a_piece_that_was_lost_is_asked_for_again() -> None:
     assert ["reset one ", "reset one two 三"] == shown
 
 
+async def test_who_asks_for_what_has_not_begun_leaves_nothing_behind() -> None:
+    """And what was begun here, and ends elsewhere, is let go with the last of those that ended."""
+    async with AsyncExitStack() as stack:
+        here = await stack.enter_async_context(SharedStreams(ProcessStreams(finished=1), Line(), within_s=5).opened())
+        async with aclosing(here.follow(TURN, after=None, idle_s=0.01)) as events:
+            assert None is await anext(events)
+            assert here.knows(TURN)
+        assert not here.knows(TURN)
+        for turn in (1, 2):
+            here.begin([turn])
+            here.delta([turn], "整个")
+            here.left([turn])
+        async with aclosing(here.follow(2, after=None, idle_s=0.01)) as events:
+            assert await anext(events) is not None
+
+        assert (False, True) == (here.knows(1), here.knows(2)), "its words are here and nowhere else"
+
+
 async def follow(streams: SharedStreams, ended: asyncio.Event) -> str:
     """Return what a reader shows at the end: the stream's, or the row's where that came first."""
     text = ""

@@ -240,3 +240,19 @@ async def test_the_end_brings_the_reply_to_who_lacks_some_of_it() -> None:
     assert [("reset", "at once"), ("done", "")] == [(name, text) for _, name, text in await read(streams, 3)]
     assert ["failed"] == [name for _, name, _ in await read(streams, 4)]
     assert ["done"] == [name for _, name, _ in await read(streams, 5)]
+
+
+def test_of_streams_whose_end_is_told_elsewhere_the_last_are_kept() -> None:
+    """What ran here and is sent by another instance ends there: it is let go like one that ended, but not if it runs again."""
+    streams = ProcessStreams(finished=2)
+    for turn in range(5):
+        streams.begin([turn])
+        streams.delta([turn], "整个答案")
+        streams.left([turn])
+        if turn == 2:
+            streams.begin([2])
+    streams.left([99])
+
+    assert [2, 3, 4] == [turn for turn in (*range(5), 99) if streams.knows(turn)]
+    streams.close(2, name="done", view=b"{}")
+    assert [2, 4] == [turn for turn in range(5) if streams.knows(turn)]
