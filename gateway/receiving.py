@@ -13,12 +13,15 @@ from contextlib import asynccontextmanager
 from adapters.base import Adapter, Intake, Pulls
 from adapters.errors import AdapterFault
 from gateway.leases import Held, Leases
-from gateway.waits import LONGEST_WAIT_S, retry_wait_s
+from gateway.waits import LONGEST_WAIT_S
 
 logger = logging.getLogger(__name__)
 
 MOST_FAILURES = 3
-"""Failures in a row after which another instance, if there is one, may do better: it is this machine's way that is broken."""
+"""Failures in a row after which another instance, if there is one, may do better: it is this machine's way that is broken. Twice
+as many with each time that this did not help, up to `MOST_DOUBLINGS`: it is the platform then, and whoever receives tries on."""
+
+MOST_DOUBLINGS = 3
 
 
 class _HandedOn(Exception):
@@ -29,11 +32,12 @@ class Receiving:
     """One channel's receiving on this instance. Implements `adapters.base.Pulling`."""
 
     def __init__(self, channel: str, leases: Leases, *, rest_s: float) -> None:
-        """`rest_s` is how long others may try first, once it has failed here; doubling while it goes on failing."""
+        """`rest_s` is how long others may try first, once it has failed here."""
         self._channel = channel
         self._leases = leases
         self._rest_s = rest_s
         self._held: Held | None = None
+        self._handed_on = 0
         self._known = asyncio.Event()  # who receives
         self.here = False
         """Whether this instance receives the channel's events."""
@@ -68,7 +72,7 @@ class Receiving:
             finally:
                 self._held, self.here = None, False
 
-        loop, handed_on = asyncio.get_running_loop(), 0
+        loop = asyncio.get_running_loop()
         while True:
             began = loop.time()
             try:
@@ -76,9 +80,9 @@ class Receiving:
                     f"channel:{self._channel}", pull, slots=adapter.capabilities.pullers, elsewhere=self._known.set
                 )
             except _HandedOn:
-                handed_on = 1 if loop.time() - began > LONGEST_WAIT_S else handed_on + 1
+                self._handed_on = 1 if loop.time() - began > LONGEST_WAIT_S else self._handed_on + 1
                 logger.warning("receiving is handed on", extra={"channel": self._channel})
-                await asyncio.sleep(retry_wait_s(handed_on, first_s=self._rest_s))
+                await asyncio.sleep(self._rest_s)
 
     # --- what the channel says and asks while it pulls
 
@@ -90,5 +94,5 @@ class Receiving:
         self._known.set()
 
     def failed(self, times: int) -> None:
-        if times >= MOST_FAILURES and self._leases.live > 1:
+        if times >= MOST_FAILURES << min(self._handed_on, MOST_DOUBLINGS) and self._leases.live > 1:
             raise _HandedOn

@@ -95,6 +95,20 @@ async def test_who_cannot_reach_the_platform_lets_another_try(pair: tuple[Postgr
         assert ["here receives", "here ends", "there receives"] == log
 
 
+async def test_where_no_other_does_better_one_goes_on_trying(pair: tuple[PostgresInbox, PostgresInbox]) -> None:
+    """It is the platform then: somebody tries all the time, so that what people say comes as soon as it is back."""
+    log: list[str] = []
+    here, there = Fetching(log, "here"), Fetching(log, "there")
+    async with (
+        running(Receiving("acme", pair[0].leases, rest_s=0.05), here),
+        running(Receiving("acme", pair[1].leases, rest_s=0.05), there),
+    ):
+        here.away.set()
+        there.away.set()
+        await here.until("goes on")
+        assert ["here receives", "here ends", "there receives", "there ends", "here receives", "here goes on"] == log
+
+
 async def test_who_is_alone_goes_on_trying() -> None:
     """Nobody could do better."""
     log: list[str] = []
