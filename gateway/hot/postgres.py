@@ -96,7 +96,9 @@ class HotPool:
         """Delete what is over. Raises `StoreBusy`."""
         async with self.lent() as db:
             for table in ("hot_counts", "hot_shelf"):
-                await db.execute(f"DELETE FROM {table} WHERE until < clock_timestamp()")
+                # Never waiting for who holds one of them: it may wait for another that is held here.
+                over = f"SELECT key FROM {table} WHERE until < clock_timestamp() FOR UPDATE SKIP LOCKED"
+                await db.execute(f"DELETE FROM {table} WHERE key IN ({over})")
 
     async def _configure(self, db: Connection) -> None:
         async with within(self._timeout_s):

@@ -86,10 +86,14 @@ class RedisBus:
                 async with answering(self._timeout_s), redis.pipeline(transaction=False) as pipe:
                     for topic, body in words:
                         pipe.publish(prefix + topic, body)
-                    await pipe.execute()
+                    heard = await pipe.execute()
             except StoreBusy as fault:
                 logger.warning("hot state passed over", extra={"reason": str(fault), "rest_s": REST_S})
                 await self._detour(words)
+            else:
+                for word, hearers in zip(words, heard, strict=True):
+                    if not hearers:  # whoever it is for may be cut off from Redis alone
+                        self._otherwise(*word)
 
     async def _detour(self, words: list[tuple[str, bytes]]) -> None:
         """Let the words go the other way, and for a while all that follow."""

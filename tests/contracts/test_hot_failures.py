@@ -88,6 +88,22 @@ async def test_redis_lost_in_the_middle(valkey: Valkey, postgres_url: str, lose:
     assert [b"before", b"after"] == said
 
 
+async def test_who_is_cut_off_from_redis_alone_is_told_another_way(valkey: Valkey, postgres_url: str) -> None:
+    """Redis takes the word, and nobody is there to hear it: at once, not when the other has found out and come back."""
+    async with AsyncExitStack() as stack:
+        one, other = [await stack.enter_async_context(opened(postgres_url, valkey.url)) for _ in range(2)]
+        words = await stack.enter_async_context(other.bus.hear("to other"))
+        client = await stack.enter_async_context(open_redis(valkey.url, timeout_s=5))
+        one.bus.say("to other", b"by Redis")
+        said = [await anext(words)]
+        await client.client_kill_filter(_type="pubsub")
+        one.bus.say("to other", "晚上好".encode())
+        async with asyncio.timeout(REST_S - 1):
+            said.append(await anext(words))
+
+    assert [b"by Redis", "晚上好".encode()] == said
+
+
 async def test_redis_that_comes_back_is_asked_again(valkey: Valkey, postgres_url: str) -> None:
     """After a rest; and the bus hears it again."""
     now, told = 0.0, list[str]()
