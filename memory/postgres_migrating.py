@@ -102,17 +102,22 @@ async def _again(db: Connection, script: Sequence[str], *, apart: bool = False) 
 
 async def _run(db: Connection, script: Sequence[str]) -> None:
     async with db.transaction():
-        for setting in (*_LIMITS, "SELECT set_config('clew.person', '*', true)"):  # personal rows are everybody's here
+        for setting in (_BRIEFLY, _NO_END, _EVERYBODY):
             await _execute(db, setting)
         for sql in script:
             await _execute(db, sql)
 
 
 async def _run_apart(db: Connection, script: Sequence[str]) -> None:
-    for setting in _LIMITS:
-        await _execute(db, setting.replace("SET LOCAL", "SET"))
+    await _execute(db, _NO_END.replace("SET LOCAL", "SET"))
     try:
         for sql in script:
+            if "CONCURRENTLY" in sql:
+                # It waits for everybody at work and stops nobody; beginning again would be making it anew.
+                logger.info("an index is being changed; whoever is at work is waited for")
+                await _execute(db, "SET lock_timeout = 0")
+            else:
+                await _execute(db, _BRIEFLY.replace("SET LOCAL", "SET"))
             await _execute(db, sql)
     finally:
         if not db.closed:
@@ -120,8 +125,9 @@ async def _run_apart(db: Connection, script: Sequence[str]) -> None:
             await _execute(db, "RESET statement_timeout")
 
 
-# A change of a big table takes what it takes.
-_LIMITS = (f"SET LOCAL lock_timeout = {round(LOCK_S * 1000)}", "SET LOCAL statement_timeout = 0")
+_BRIEFLY = f"SET LOCAL lock_timeout = {round(LOCK_S * 1000)}"
+_NO_END = "SET LOCAL statement_timeout = 0"  # a change of a big table takes what it takes
+_EVERYBODY = "SELECT set_config('clew.person', '*', true)"  # personal rows are everybody's here
 
 _HAS_OLDEST = """SELECT EXISTS (SELECT FROM pg_attribute
   WHERE attrelid = '{table}'::regclass AND attname = 'oldest' AND NOT attisdropped)"""

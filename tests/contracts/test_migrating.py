@@ -164,6 +164,31 @@ async def test_an_index_is_made_while_others_write_and_start(bare_postgres_url: 
         assert [(True,)] == await cursor.fetchall()
 
 
+async def test_an_index_is_made_once_however_long_somebody_is_at_work(
+    bare_postgres_url: str, changes: Changes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It stops nobody while it waits for them (a dump, an erasure); letting go and beginning again would build it anew each time,
+    and never get to an end."""
+    await on_postgres(bare_postgres_url, changes(ONE))
+    newer = changes(
+        ONE,
+        "-- works with: 1\n-- outside a transaction\nDROP INDEX CONCURRENTLY IF EXISTS a_b;\n"
+        "CREATE INDEX CONCURRENTLY a_b ON a (b);\n",
+    )
+    async with await psycopg.AsyncConnection.connect(bare_postgres_url) as worker:
+        await worker.execute("INSERT INTO a VALUES (2)")
+        starter = asyncio.ensure_future(on_postgres(bare_postgres_url, newer))
+        async with await psycopg.AsyncConnection.connect(bare_postgres_url, autocommit=True) as other:
+            async with asyncio.timeout(20):
+                while not await _has_waited(other, "CREATE INDEX%", seconds=postgres_migrating.LOCK_S + 0.2):
+                    assert not caplog.messages
+                    await asyncio.sleep(0.05)
+        await worker.commit()
+        await starter
+
+    assert [] == caplog.messages
+
+
 async def test_a_change_does_not_stop_those_behind_it(bare_postgres_url: str, changes: Changes) -> None:
     """A change that waits for a long reader lets others pass between its tries, and is made when the reader is gone."""
     await on_postgres(bare_postgres_url, changes(ONE))
@@ -187,5 +212,14 @@ async def _waits(db: psycopg.AsyncConnection[tuple[object, ...]], query: str) ->
     cursor = await db.execute(
         "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE %s AND pid <> pg_backend_pid()",
         (query,),
+    )
+    return bool(await cursor.fetchall())
+
+
+async def _has_waited(db: psycopg.AsyncConnection[tuple[object, ...]], query: str, *, seconds: float) -> bool:
+    cursor = await db.execute(
+        "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE %s AND pid <> pg_backend_pid()"
+        " AND clock_timestamp() - query_start > make_interval(secs => %s)",
+        (query, seconds),
     )
     return bool(await cursor.fetchall())
