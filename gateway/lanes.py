@@ -66,7 +66,7 @@ class Running:
     def must_be_mine(self) -> None:
         """Raise `LeaseLost` if another instance may be answering. In one step with what no fence can stop: asking an agent."""
         if not self.mine():
-            raise LeaseLost(f"the lease of lane {self.claim.lane!r} has run out here")
+            raise LeaseLost(f"the lease of the lane claimed under {self.claim.fence} has run out here")
 
     def halt(self, reason: HaltReason) -> None:
         """Ask the turn to end early. One of whose messages some are gone begins again with the others."""
@@ -285,7 +285,8 @@ class Lanes:
                         self._lost(current)
 
     def _lost(self, held: _Held) -> None:
-        logger.warning("lane lost", extra={"lane": held.claim.lane})
+        # Not by its name, which is an account's: what is logged outlives the erasure of who it is.
+        logger.warning("lane lost", extra={"fence": held.claim.fence})
         if (turn := self._running.get(held.claim.lane)) is not None and turn.claim == held.claim:
             self._cut_off(turn.events)
         held.task.cancel()
@@ -332,10 +333,10 @@ class Lanes:
             # begins again as if another had it: what comes late then changes nothing.
             await self._inbox.release(claim, hand_over=True)
         except (LeaseLost, Fenced):
-            logger.warning("lane taken over", extra={"lane": claim.lane})
+            logger.warning("lane taken over", extra={"fence": claim.fence})
         except StoreBusy:
             # Claimed again, here or elsewhere, when the lease has run out.
-            logger.warning("queue unavailable", exc_info=True, extra={"lane": claim.lane})
+            logger.warning("queue unavailable", exc_info=True, extra={"fence": claim.fence})
         finally:
             if claim.lane in self._claims and self._claims[claim.lane].claim is claim:
                 del self._claims[claim.lane]
@@ -376,7 +377,7 @@ class Lanes:
         )
         if any(event.halt == "stopped" for event in events):
             turn.halt("stopped")  # said to an instance that is gone
-        about = {"lane": claim.lane, "turn": turn.turn_id}
+        about = {"fence": claim.fence, "turn": turn.turn_id}
         self._running[claim.lane] = turn
         try:
             await self._respond(turn)

@@ -388,7 +388,7 @@ class Responder:
             lane = await self._lane(head, room)
         if lane == turn.claim.lane:
             return False
-        logger.info("scope has another name", extra={"lane": turn.claim.lane, "moved_to": lane})
+        logger.info("scope has another name", extra={"fence": turn.claim.fence})
         await self._inbox.move(turn.claim, to=lane)
         return True
 

@@ -130,8 +130,7 @@ async def start(db: Connection, batch: Sequence[Start], *, owner: int) -> list[l
     kept = {(lane, fence) for lane, fence, _ in rows}
     marked = {id_ for _, _, id_ in rows}
     return [
-        [id_ for id_ in job.ids if id_ in marked] if (job.lane, job.fence) in kept else lost(job.lane, job.fence)
-        for job in batch
+        [id_ for id_ in job.ids if id_ in marked] if (job.lane, job.fence) in kept else lost(job.fence) for job in batch
     ]
 
 
@@ -200,7 +199,7 @@ async def show(db: Connection, batch: Sequence[Show], *, owner: int) -> list[Exc
         },
     )
     kept = {*await cursor.fetchall()}
-    return [None if (job.lane, job.fence) in kept else lost(job.lane, job.fence) for job in batch]
+    return [None if (job.lane, job.fence) in kept else lost(job.fence) for job in batch]
 
 
 async def finish(db: Connection, batch: Sequence[Finish], *, owner: int) -> list[Exception | None]:
@@ -225,7 +224,7 @@ async def finish(db: Connection, batch: Sequence[Finish], *, owner: int) -> list
         },
     )
     kept = {*await cursor.fetchall()}
-    return [None if job.fence is None or (job.lane, job.fence) in kept else lost(job.lane, job.fence) for job in batch]
+    return [None if job.fence is None or (job.lane, job.fence) in kept else lost(job.fence) for job in batch]
 
 
 async def release(db: Connection, batch: Sequence[Release], *, owner: int) -> list[bool]:
@@ -350,9 +349,9 @@ async def oldest_finished_ms(db: Connection) -> int | None:
     return made_ms(rows[0][0]) if rows else None
 
 
-def lost(lane: str, fence: int) -> LeaseLost:
+def lost(fence: int) -> LeaseLost:
     """Return the error for whoever does not hold the lane any more."""
-    return LeaseLost(f"lane {lane!r} is not held under {fence} any more")
+    return LeaseLost(f"the lane claimed under {fence} is not held any more")
 
 
 def held(jobs: Sequence[Any]) -> dict[str, list[Any]]:

@@ -25,7 +25,7 @@ async def move_messages(db: Connection, claim: Claim, *, to: str, owner: int) ->
             await db.execute(_TARGET, parameters)
         cursor = await db.execute(f"WITH {HELD} SELECT lane FROM held", parameters)
         if await cursor.fetchone() is None:
-            raise lost(claim.lane, claim.fence)
+            raise lost(claim.fence)
         if to > claim.lane:
             await db.execute(_TARGET, parameters)
         await db.execute(

@@ -94,8 +94,7 @@ async def put(db: Connection, batch: Sequence[Reply], *, owner: int) -> list[Exc
     )
     kept = {(lane, fence): stored for lane, fence, stored in await cursor.fetchall()}
     return [
-        job.turn_id in kept[job.lane, job.fence] if (job.lane, job.fence) in kept else lost(job.lane, job.fence)
-        for job in batch
+        job.turn_id in kept[job.lane, job.fence] if (job.lane, job.fence) in kept else lost(job.fence) for job in batch
     ]
 
 

@@ -310,7 +310,7 @@ class SqliteInbox:
     ) -> Callable[[sqlite3.Connection], T]:
         def held(db: sqlite3.Connection) -> T:
             if not self._lanes.holds(lane, fence):
-                raise LeaseLost(f"lane {lane!r} is not held under {fence} any more")
+                raise LeaseLost(f"the lane claimed under {fence} is not held any more")
             return work(db)
 
         return held
