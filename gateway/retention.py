@@ -24,6 +24,12 @@ LOOK_S = 60.0
 """Seconds between two looks at the tables' sizes."""
 
 
+def kept_from_ms(days: float, *, now_ms: int) -> int:
+    """Return the moment from which on something is kept that is kept for so many days, in milliseconds since 1970; of
+    however many, not before that. Pure."""
+    return max(0, now_ms - int(min(days, now_ms / DAY_MS) * DAY_MS))
+
+
 class Retention:
     """Cleans up at the start and then every `every_s`. Messages stay, unless the settings limit their time."""
 
@@ -108,7 +114,8 @@ class Retention:
         people deleted and had forgotten since the last time go too."""
         settings = self._settings()
         queue_ms, ledger_ms, dedupe_ms = (
-            now_ms - int(days * DAY_MS) for days in (settings.queue_days, settings.ledger_days, settings.dedupe_days)
+            kept_from_ms(days, now_ms=now_ms)
+            for days in (settings.queue_days, settings.ledger_days, settings.dedupe_days)
         )
         await self._store.make_room(now_ms=now_ms)
         deleted = {"queue": 0, "ledger": 0}
@@ -117,9 +124,9 @@ class Retention:
         while rows := await self._store.purge_ledgers(before_ms=ledger_ms, limit=BATCH):
             deleted["ledger"] += rows
         if settings.message_days is not None:
-            deleted["messages"] = await self._forget_messages(now_ms - int(settings.message_days * DAY_MS))
+            deleted["messages"] = await self._forget_messages(kept_from_ms(settings.message_days, now_ms=now_ms))
         if settings.audit_days is not None and self._expire_acts is not None:
-            deleted["audit"] = await self._expire_acts(now_ms - int(settings.audit_days * DAY_MS))
+            deleted["audit"] = await self._expire_acts(kept_from_ms(settings.audit_days, now_ms=now_ms))
         await self._store.wipe()
         for kind, count in deleted.items():
             self._metrics.deleted(kind, count)

@@ -12,9 +12,9 @@ from gateway.admin.acts.settings import Deleted
 from gateway.admin.operations import FieldProblem, Invalid
 from gateway.admin.planning import Plan, Steps
 from gateway.inbox.base import Inbox
+from gateway.retention import kept_from_ms
 from memory.browsing import Browsing
 
-DAY_MS = 86_400_000
 MOST = 10_000
 """Messages that are counted: whether it is more changes nothing for who decides."""
 
@@ -38,7 +38,7 @@ class Deleting:
         now = self._clock()
         return tuple(
             [
-                await self._told(path, what, now - int(days * DAY_MS))
+                await self._told(path, what, kept_from_ms(days, now_ms=now))
                 for path, what, days in shortened(plan.old.settings, plan.new.settings, plan.touched)
             ]
         )

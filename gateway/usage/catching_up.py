@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 
 from config.settings import PriceSettings, Settings
 from gateway.errors import StoreBusy
+from gateway.retention import kept_from_ms
 from gateway.usage.entries import Entry, call
 from gateway.usage.meter import Meter
 from gateway.usage.rows import UsageRows
@@ -93,11 +94,13 @@ class CatchingUp:
     async def clean(self) -> int:
         """Delete what is older than its days; return how many rows."""
         now, settings = self._clock_ms(), self._settings()
-        days_before = datetime.fromtimestamp((now - settings.usage.days * DAY_MS) / 1000, UTC).date().isoformat()
+        days_before = (
+            datetime.fromtimestamp(kept_from_ms(settings.usage.days, now_ms=now) / 1000, UTC).date().isoformat()
+        )
         where = zone(settings.usage.time_zone)
         minute, day, month = (starts(now - kept, where) for kept in KEPT_MS)
         return await self._rows.purge(
-            entries_before_ms=now - int(settings.retention.ledger_days * DAY_MS),
+            entries_before_ms=kept_from_ms(settings.retention.ledger_days, now_ms=now),
             counts_before=Starts(minute.minute, day.day, month.month),
             days_before=days_before,
         )

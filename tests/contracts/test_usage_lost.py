@@ -50,11 +50,11 @@ def another(id_: int, **fields: Any) -> Call:
     return msgspec.structs.replace(CALL, id=id_, **fields)
 
 
-def catching_up(database: Database, store: FullStore) -> tuple[CatchingUp, Metered]:
+def catching_up(database: Database, store: FullStore, settings: Settings = SETTINGS) -> tuple[CatchingUp, Metered]:
     rows = UsageRows(database)
     there = Metered(rows)
     return (
-        CatchingUp(rows, store=store, meter=there.meter, settings=lambda: SETTINGS, clock_ms=lambda: NOON),
+        CatchingUp(rows, store=store, meter=there.meter, settings=lambda: settings, clock_ms=lambda: NOON),
         there,
     )
 
@@ -135,6 +135,14 @@ async def test_old_counts_go(database: Database, store: FullStore) -> None:
 
     assert [(3,)] == await asked(database, "SELECT id FROM usage_entries")
     assert [(2,)] == await asked(database, "SELECT count(*) FROM usage_days")
+
+
+async def test_so_many_days_are_for_ever(database: Database, store: FullStore) -> None:
+    """Days before the calendar begins, or beyond all numbers of a database, delete nothing, and end nothing."""
+    for days in (1e7, 1e300):
+        kept = Settings.model_validate({"usage": {"days": days}, "retention": {"ledger_days": days}})
+
+        assert 0 == await catching_up(database, store, kept)[0].clean()
 
 
 async def test_counts_of_a_minute_do_not_pile_up(database: Database, store: FullStore) -> None:

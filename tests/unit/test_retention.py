@@ -185,3 +185,16 @@ async def test_the_audit_log_is_kept_as_long_as_the_settings_say(house: House) -
 
     assert {"queue": 0, "ledger": 0, "audit": 3} == await retention.clean(now_ms=NOW)
     assert [NOW - 30 * DAY_MS] == asked
+
+
+@pytest.mark.parametrize("days", [1e300, 1e7])
+async def test_so_many_days_are_for_ever(house: House, days: float) -> None:
+    """Somebody's word for "keep all": nothing goes, and the gateway goes on."""
+    house.settings.append(
+        RetentionSettings(queue_days=days, ledger_days=days, dedupe_days=days, audit_days=days, message_days=days)
+    )
+    event, turn = await house.event(days=400, ended=True), await house.ledger(days=400)
+
+    assert {"queue": 0, "ledger": 0, "messages": 0} == await house.retention.clean(now_ms=NOW)
+    assert await house.inbox.event(event) is not None
+    assert await house.store.ledger(turn) is not None
