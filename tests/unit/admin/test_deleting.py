@@ -8,8 +8,14 @@ import pytest
 
 from config.settings import Settings
 from gateway.admin.acts.settings import Deleted
-from gateway.admin.deleting import Unconfirmed, confirmed, shortened
+from gateway.admin.deleting import Deleting, Unconfirmed, confirmed, shortened
 from gateway.admin.planning import Steps
+from gateway.retention import DAY_MS
+from tests.contracts.browsing import spoken
+from tests.contracts.columns import COLUMNS, SqliteColumn
+from tests.contracts.queues import open_queues
+from tests.contracts.store import NOW
+from tests.unit.admin.settings_world import House, set_
 
 RETENTION: Steps = ("retention",)
 
@@ -70,3 +76,24 @@ def test_it_has_to_be_said_that_it_is_meant() -> None:
     confirmed([], delete=False)
 
     assert ["retention.message_days"] == [one.path for one in refused.value.problems]
+
+
+async def test_how_much_goes_is_told(house: House, request: pytest.FixtureRequest) -> None:
+    """Messages are counted, of the queue it is told how old its oldest row is, and of the rest from when on it is kept."""
+    column = COLUMNS["sqlite"](request)
+    assert isinstance(column, SqliteColumn)
+    async with column.open() as store, open_queues(f"sqlite:///{column.path}") as queues:
+        await spoken(store, "早安", at_ms=NOW - 9 * DAY_MS, turn_id=1)
+        plan = await house.plan(
+            set_("retention.message_days", 8), set_("retention.queue_days", 8), set_("retention.ledger_days", 8),
+            set_("usage.days", 62),
+        )  # fmt: skip
+        told = await Deleting(browsing=store.browsing, inbox=queues, clock=lambda: NOW).of(plan)
+
+    eight = NOW - 8 * DAY_MS
+    assert (
+        Deleted(path="retention.message_days", what="messages", before_ms=eight, count=2, oldest_ms=NOW - 9 * DAY_MS),
+        Deleted(path="retention.queue_days", what="queue", before_ms=eight),
+        Deleted(path="retention.ledger_days", what="ledgers", before_ms=eight),
+        Deleted(path="usage.days", what="usage", before_ms=NOW - 62 * DAY_MS),
+    ) == told
