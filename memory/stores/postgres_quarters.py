@@ -12,15 +12,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from memory.errors import StoreUnavailable
 from memory.ids import first_id
 from memory.postgres_locks import Lock
-from memory.stores.postgres_pool import Database, Refused, Transaction
+from memory.stores.postgres_pool import Database, Transaction
 from memory.stores.postgres_statement import statement
 
 logger = logging.getLogger(__name__)
 
 AHEAD = 2
 """How many quarters beyond this one have their partition already."""
+COUNTED = 10_000
+"""Ledgers of a quarter that are counted when it goes: counting many millions takes longer than a connection is lent for."""
 
 _LOCK = statement(f"SELECT pg_advisory_xact_lock({Lock.QUARTERS:d})")
 _BRIEFLY = statement("SET LOCAL lock_timeout = '500ms'")  # whoever comes after a change waits behind it
@@ -89,7 +92,7 @@ async def _make(transaction: Transaction, quarter: Quarter) -> None:
 
 async def drop_old(database: Database, *, before_ms: int) -> int:
     """Drop the partitions all of whose ledgers were made before `before_ms`, and none of which is due; return how many ledgers
-    went. One that is in use is left for the next time."""
+    went, of a big one as many as the server reckons. One that is in use is left for the next time."""
     gone = 0
     with _left_for_later("partitions of the ledgers are still to be dropped"):
         for quarter in await _there(database):
@@ -101,10 +104,13 @@ async def drop_old(database: Database, *, before_ms: int) -> int:
 async def _drop(database: Database, name: str, *, before_ms: int) -> int:
     kept = statement(f"""SELECT EXISTS (SELECT FROM {name} WHERE created_ms >= %(before_ms)s)
     OR EXISTS (SELECT FROM {name} WHERE due_ms IS NOT NULL)""")
+    counted = statement(f"""SELECT CASE WHEN few.n <= {COUNTED} THEN few.n ELSE
+      (SELECT greatest(c.reltuples::bigint, few.n) FROM pg_class c WHERE c.oid = '{name}'::regclass) END
+    FROM (SELECT count(*) AS n FROM (SELECT FROM {name} LIMIT {COUNTED + 1}) begun) few""")
     async with database.transaction() as transaction:
         for setting in (_LONG, _BRIEFLY, _LOCK):
             await transaction.fetch(setting)
-        ((count,),) = await transaction.fetch(statement(f"SELECT count(*) FROM {name}"))  # before anybody waits
+        ((count,),) = await transaction.fetch(counted)  # before anybody waits
         await transaction.fetch(_ALONE)
         ((keep,),) = await transaction.fetch(kept, {"before_ms": before_ms})
         if not keep:
@@ -116,10 +122,9 @@ async def _drop(database: Database, name: str, *, before_ms: int) -> int:
 def _left_for_later(what: str) -> Iterator[None]:
     try:
         yield
-    except (
-        Refused
-    ) as refused:  # nothing hangs on it: rows of a quarter that is not there go to the rest, old ones one by one
-        logger.warning(what, extra={"reason": str(refused)})
+    except StoreUnavailable as why:
+        # Nothing hangs on it: rows of a quarter that is not there go to the rest, old ones one by one.
+        logger.warning(what, extra={"reason": str(why)})
 
 
 async def _there(where: Database | Transaction) -> list[Quarter]:

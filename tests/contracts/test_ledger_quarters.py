@@ -18,7 +18,7 @@ from memory.postgres_migrating import bring_up_to_date
 from memory.stores import postgres_derived_sql, postgres_sql
 from memory.stores.migrate import MEMORY
 from memory.stores.postgres import PostgresStore
-from memory.stores.postgres_quarters import Quarter, missing
+from memory.stores.postgres_quarters import COUNTED, Quarter, missing
 from tests.contracts.columns import PostgresColumn
 from tests.contracts.derived import person
 from tests.contracts.store import key, ledger, opened, put, replied, rule, said
@@ -207,6 +207,39 @@ async def test_a_start_goes_on_without_quarters_that_it_may_not_make(
             await keep(store, column, TODAY + 400 * DAY)
 
     assert ["partitions of the ledgers are still to be made"] == caplog.messages
+
+
+async def test_a_big_quarter_goes_without_being_counted(store: PostgresStore, column: PostgresColumn) -> None:
+    """Of fifty million that would take longer than a connection is lent for, so that nothing would ever go any more."""
+    moment = TODAY + 500 * DAY
+    await store.make_room(now_ms=ms(moment))
+    await column.sql(
+        "INSERT INTO ledgers (turn_id, scope_id, created_ms, body)"
+        f" SELECT {first_id(ms(moment))} + n, 1, {ms(moment)}, '' FROM generate_series(0, {COUNTED}) n"
+    )
+    with psycopg.connect(as_admin(column.url), autocommit=True) as admin:
+        admin.execute("UPDATE pg_class SET reltuples = 5e7 WHERE relname = %s", (f"ledgers_{quarter(moment)}",))
+
+    assert 50_000_000 == await store.purge_ledgers(before_ms=ms(moment + 100 * DAY), limit=9)
+    assert f"ledgers_{quarter(moment)}" not in await partitions(column)
+
+
+async def test_a_start_goes_on_where_making_a_quarter_takes_too_long(
+    column: PostgresColumn, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As where millions of rows came before it."""
+    await column.sql("DROP TABLE " + ", ".join(f"ledgers_{quarter(TODAY + n * 92 * DAY)}" for n in (1, 2)))
+    with psycopg.connect(as_admin(column.url), autocommit=True) as admin:
+        admin.execute(
+            "CREATE FUNCTION slow() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(30); END $$"
+        )
+        admin.execute("CREATE EVENT TRIGGER slow ON ddl_command_start EXECUTE FUNCTION slow()")
+
+    with caplog.at_level(logging.WARNING):
+        async with PostgresStore(column.url, ids=Ids(1), pool_size=2, timeout_s=0.5) as opened_store:
+            assert await opened_store.schema_version()
+
+    assert "partitions of the ledgers are still to be made" in caplog.messages
 
 
 async def test_a_quarter_in_use_is_left_for_the_next_time(
