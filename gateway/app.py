@@ -24,7 +24,6 @@ from pydantic import SecretStr
 from adapters.base import Adapter
 from adapters.console.access import Guesses
 from adapters.console.adapter import ConsoleAdapter
-from adapters.problems import unavailable
 from adapters.slack.manifest import manifest
 from config.channels.base import ChannelSettings
 from config.channels.console import ConsoleSettings
@@ -35,7 +34,6 @@ from config.loader import Configuration
 from config.reload import watch
 from config.settings import AgentSettings, LearningSettings, MeaningSettings, Settings
 from gateway import logs
-from gateway.admin.acts.takeover import TakeoverActs
 from gateway.admin.api import routes
 from gateway.admin.console.serving import doors
 from gateway.admin.database import Database
@@ -57,17 +55,16 @@ from gateway.channels import Times
 from gateway.commands import MENU
 from gateway.control import Control
 from gateway.delivery import Delivery
-from gateway.errors import BadRequest, StoreBusy
+from gateway.errors import BadRequest
 from gateway.following import Placing, follow_change
+from gateway.front import http_channel, look_once, ready_line, rendered
 from gateway.gathering import gathering
 from gateway.health import Health, PassedOver
 from gateway.hot.base import Shelf
 from gateway.hot.opening import open_hot
-from gateway.http import HttpChannel, HttpServer
-from gateway.human_drafts import Drafts
+from gateway.http import HttpServer
 from gateway.human_lane import places_answered
-from gateway.human_parts import human_parts
-from gateway.inbox.base import Inbox
+from gateway.human_parts import human_parts, takeover_acts
 from gateway.inbox.schema import QUEUES
 from gateway.inbox.sqlite import SqliteInbox
 from gateway.intake import Intake
@@ -78,7 +75,7 @@ from gateway.linking import Mover
 from gateway.live import Live, MadeAgent
 from gateway.mailbox import Mailbox
 from gateway.memory_on_page import MemoryOnPage
-from gateway.metrics import LOST_S, Metrics
+from gateway.metrics import Metrics
 from gateway.naming import Naming
 from gateway.pacing import Pacing
 from gateway.people import People
@@ -618,21 +615,7 @@ async def run(
                 metrics=metrics,
                 eraser=eraser,
                 entrance=entrance,
-                takeovers=TakeoverActs(
-                    humans=humans,
-                    rows=staff.rows,
-                    talk=staff.talk,
-                    model=Drafts(
-                        store=store,
-                        talk=staff.talk,
-                        live=live,
-                        metrics=metrics,
-                        quotas=usage.quotas,
-                        spending=usage.spending,
-                        model_s=lambda: live.configuration.settings.learning.model_s,
-                    ).model,
-                    configuration=lambda: live.configuration,
-                ),
+                takeovers=takeover_acts(staff, store=store, live=live, metrics=metrics, usage=usage),
                 tail=tail,
                 letters=queues.letters,
                 personal=personal,
@@ -761,15 +744,6 @@ async def ended_within(task: asyncio.Task[None], *, seconds: float) -> None:
         await asyncio.wait({task})
 
 
-async def look_once(health: Health) -> None:
-    """Look at every part after the start: what is wrong is said before the first person meets it, and what an agent loads
-    late is loaded by then."""
-    readiness = await health.check()
-    for part, state in readiness.checks.items():
-        if state != "ok":
-            logger.warning("not in order", extra={"part": part, "reason": state})
-
-
 def make_adapter(
     name: str,
     settings: ChannelSettings,
@@ -848,44 +822,7 @@ def members_of(configuration: Configuration, name: str, room: str, thread: str |
     return configuration.effective(name, room, thread).allow.members
 
 
-def http_channel(live: Live, name: str) -> HttpChannel | None:
-    """Return the channel's adapter if it takes HTTP requests. Raises `Problem` (503) while it does not run."""
-    made = live.made(name)
-    if made is None or not isinstance(made, HttpChannel):
-        return None
-    if live.adapter(name) is None:
-        detail = f"channel {name!r} does not run now; it is started again by itself, and /readyz tells why it stopped"
-        raise unavailable(detail, retry_after_s=live.back_s(name) or 0)
-    return made
-
-
 def console_of(live: Live) -> ConsoleAdapter | None:
     """Return the chat page's adapter, None if none is configured."""
     adapters = (live.adapter(name) for name in live.channels())
     return next((adapter for adapter in adapters if isinstance(adapter, ConsoleAdapter)), None)
-
-
-async def rendered(metrics: Metrics, inbox: Inbox, health: Health, leases: Leases) -> bytes:
-    """Return the metrics' text with the queue's numbers of this moment (of the last one, if it can't be asked now)."""
-    metrics.sample_live(health.channels_up(), now_ms=now_ms())
-    metrics.sample_instances(health.receiving(), live=leases.live, skew_s=leases.skew_s)
-    try:
-        metrics.sample(await inbox.stats(), now_ms=now_ms())
-        gone = await leases.departed(since_ms=now_ms() - round(LOST_S * 1000))
-        metrics.sample_lost(sum(one.lost for one in gone))
-    except StoreBusy:
-        logger.warning("queue not sampled", exc_info=True)
-    return metrics.render()
-
-
-def ready_line(settings: Settings, *, port: int, live: Live) -> str:
-    """Return the line that says where the gateway is and what answers by default."""
-    agents = live.agents()
-    answering = agents.get(settings.defaults.agent) or next(iter(agents.values()))
-    return f"Clew is ready: {address(settings.server.host, port)}/ (agent: {answering.kind})"
-
-
-def address(host: str, port: int) -> str:
-    """Return the URL under which this machine reaches what listens on `host`."""
-    shown = "127.0.0.1" if host in ("0.0.0.0", "::", "") else f"[{host}]" if ":" in host else host  # noqa: S104
-    return f"http://{shown}:{port}"

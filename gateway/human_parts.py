@@ -8,13 +8,18 @@ from typing import Literal
 
 from adapters.base import Adapter, Address
 from config.loader import Configuration
+from gateway.admin.acts.takeover import TakeoverActs
 from gateway.admin.takeovers import Place, TakeoverRows
 from gateway.desk import Desk, Posts
+from gateway.human_drafts import Drafts
 from gateway.human_lane import HumanLane
 from gateway.human_turns import HumanTurns
 from gateway.humans import Humans
 from gateway.inbox.base import Inbox
+from gateway.live import Live
 from gateway.mailbox import Mailbox
+from gateway.metrics import Metrics
+from gateway.usage.parts import UsageParts
 from memory.base import Store
 from memory.humans import HumanTalk
 from memory.ids import Ids
@@ -78,3 +83,23 @@ def human_parts(
 def reaches(made: Adapter | None) -> bool:
     """Whether something can be said unasked on a channel."""
     return made is not None and (made.capabilities.fetches or not made.capabilities.collected)
+
+
+def takeover_acts(staff: HumanParts, *, store: Store, live: Live, metrics: Metrics, usage: UsageParts) -> TakeoverActs:
+    """Make what staff do with take-overs in the console and over REST; the model that drafts is counted like any other."""
+    drafts = Drafts(
+        store=store,
+        talk=staff.talk,
+        live=live,
+        metrics=metrics,
+        quotas=usage.quotas,
+        spending=usage.spending,
+        model_s=lambda: live.configuration.settings.learning.model_s,
+    )
+    return TakeoverActs(
+        humans=staff.humans,
+        rows=staff.rows,
+        talk=staff.talk,
+        model=drafts.model,
+        configuration=lambda: live.configuration,
+    )

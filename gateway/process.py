@@ -14,8 +14,9 @@ from pathlib import Path
 from config.loader import Configuration, load
 from config.masking import secrets_of
 from gateway import logs
-from gateway.app import address, run
+from gateway.app import run
 from gateway.errors import CannotJoin, CannotListen, StoreBusy
+from gateway.front import address
 from memory.errors import MemoryFault
 
 logger = logging.getLogger(__name__)

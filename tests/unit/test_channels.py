@@ -17,8 +17,8 @@ from adapters.webhook.adapter import WebhookAdapter
 from config.channels.base import ChannelSettings
 from config.loader import Configuration, load
 from gateway.agents.demo import DemoAgent
-from gateway.app import http_channel
 from gateway.channels import Channel, Times
+from gateway.front import http_channel
 from gateway.leases import About, ProcessLeases
 from gateway.live import Live, MadeAgent
 from tests.fakes import FakeIntake
