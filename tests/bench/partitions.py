@@ -1,7 +1,7 @@
-"""What a turn would cost if `messages` came apart by time on PostgreSQL: append, load and turn on eight partitions beside one
+"""What a turn would cost if `messages` came apart by time on PostgreSQL: append, load and turn on some partitions beside one
 table, in turns of the same loop. The ratio decides whether it does (memory/README.md); goal 1.1x.
 
-The partitions are ranges of ids, seven of them with an equal share of what is there, the eighth for what comes; `messages_turn`
+The partitions are ranges of ids, all but the last with an equal share of what is there, the last for what comes; `messages_turn`
 is unique in each, as it can't be over all.
 """
 
@@ -21,13 +21,13 @@ from tests.services import Postgres, running_postgres
 
 SIZES = (100, 100_000)
 TURNS = 1_500
-PARTS = 8
-ONE, MANY = "one table", f"{PARTS} partitions"
+PARTS = (2, 4, 8)
+ONE, MANY = "one table", "partitions"
 KINDS = ("append", "load", "turn")
 
 
-async def split(connection: Connection) -> None:
-    """Let the messages that are there come apart."""
+async def split(connection: Connection, parts: int) -> None:
+    """Let the messages that are there come apart into so many tables."""
     for statement in (
         b"ALTER TABLE message_versions DROP CONSTRAINT message_versions_scope_id_id_fkey",
         b"ALTER TABLE messages RENAME TO whole",
@@ -36,7 +36,7 @@ async def split(connection: Connection) -> None:
         await connection.execute(statement)
     rows = await (
         await connection.execute(
-            f"SELECT max(id) FROM (SELECT id, ntile({PARTS - 1}) OVER (ORDER BY id) AS part FROM whole) w "
+            f"SELECT max(id) FROM (SELECT id, ntile({parts - 1}) OVER (ORDER BY id) AS part FROM whole) w "
             "GROUP BY part ORDER BY part".encode()
         )
     ).fetchall()
@@ -60,7 +60,7 @@ async def split(connection: Connection) -> None:
         await connection.execute(statement)
 
 
-async def measured(postgres: Postgres, messages: int) -> dict[tuple[str, str], list[float]]:
+async def measured(postgres: Postgres, messages: int, parts: int) -> dict[tuple[str, str], list[float]]:
     """Return the milliseconds of each kind of call, by (which, kind)."""
     async with AsyncExitStack() as stack:
         subjects: dict[str, Stored] = {}
@@ -70,7 +70,7 @@ async def measured(postgres: Postgres, messages: int) -> dict[tuple[str, str], l
             subjects[which] = Analyzed(store, connection)
             await subjects[which].fill(messages)
             if which == MANY:
-                await split(connection)
+                await split(connection, parts)
         took: dict[tuple[str, str], list[float]] = {(which, kind): [] for which in subjects for kind in KINDS}
         for n in range(-50, TURNS):
             for which, subject in subjects.items():
@@ -85,20 +85,22 @@ async def measured(postgres: Postgres, messages: int) -> dict[tuple[str, str], l
         return took
 
 
-def report(messages: int, took: dict[tuple[str, str], Sequence[float]]) -> str:
+def report(messages: int, parts: int, took: dict[tuple[str, str], Sequence[float]]) -> str:
     """Return the medians, and the ratio of the partitions to the one table."""
     lines = []
     for kind in KINDS:
         one, many = (statistics.median(took[which, kind]) for which in (ONE, MANY))
-        lines.append(f"  {messages:7,} messages, {kind:6}: {ONE} {one:.3f} ms, {MANY} {many:.3f} ms: {many / one:.2f}x")
+        lines.append(
+            f"  {messages:7,} messages, {kind:6}: {ONE} {one:.3f} ms, {parts} {MANY} {many:.3f} ms: {many / one:.2f}x"
+        )
     return "\n".join(lines)
 
 
 def main() -> None:
     with running_postgres() as postgres:
         print("messages in partitions by id, p50 of turns in one loop")
-        for messages in SIZES:
-            print(report(messages, asyncio.run(measured(postgres, messages))), flush=True)
+        for messages, parts in itertools.product(SIZES, PARTS):
+            print(report(messages, parts, asyncio.run(measured(postgres, messages, parts))), flush=True)
 
 
 if __name__ == "__main__":
