@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from tests.chaos.evidence import FINAL, WHOLE, Chunk, Evidence, Post, Row, stopped, tokens
+from tests.chaos.evidence import FINAL, WHOLE, Chunk, Evidence, Post, Row, canaries, stopped, tokens
 
 LABELLED = "unknown"
 
@@ -69,6 +69,17 @@ def visible(evidence: Evidence) -> Found:
             yield f"turn {chunk.turn} was finished as {chunk.message} in {chunk.place}, which shows {stands.text!r}"
 
 
+def stopped_by_its_speaker(evidence: Evidence) -> Found:
+    """An answer is cut short where its speaker said so, or took away what it answers; nobody else's is."""
+    stoppers = {(said.person, said.place) for said in evidence.said.values() if said.stops}
+    cut_short = {chunk.turn for chunk in evidence.chunks if stopped(chunk.text)}
+    cut_short |= {int(post.id) for post in evidence.posts if not post.at and stopped(post.text)}
+    for turn in sorted(cut_short):
+        answered = [evidence.said[row.token] for row in evidence.turns.get(turn, ())]
+        if not any(said.removed or (said.person, said.place) in stoppers for said in answered):
+            yield f"the answer to turn {turn} ({[said.token for said in answered]}) was stopped, and nobody wanted that"
+
+
 def in_order(evidence: Evidence) -> Found:
     """No scope saw disorder: answers stand, and the model was first asked, in the order in which messages were accepted."""
     last: dict[str, Row] = {}
@@ -105,6 +116,10 @@ def right_address(evidence: Evidence) -> Found:
                 yield f"{post.place} shows «{token}», which nobody said"
             elif said.place != post.place:
                 yield f"{post.place} shows the answer to «{token}», which was said in {said.place}"
+    for chunk in evidence.chunks:  # notices bear no token
+        for row in evidence.turns.get(chunk.turn, ()):
+            if (said := evidence.said[row.token]).place != chunk.place:
+                yield f"turn {chunk.turn} goes to {chunk.place}, and «{row.token}» was said in {said.place}"
 
 
 def asked_once(evidence: Evidence) -> Found:
@@ -149,17 +164,24 @@ def memory_at_home(evidence: Evidence) -> Found:
         row = evidence.newest(call.tokens)
         asker = evidence.said.get(row.token) if row is not None else None
         if asker is None:
+            if call.words:
+                yield f"a prompt about nothing that was said ({call.tokens}) holds {sorted(call.words)}"
             continue
         for word in sorted(call.words):
             own = persons.get(word) == asker.person and (word in public or not asker.group)
             if not own and not (asker.group and asker.place in places.get(word, ())):
                 yield f"the prompt of «{asker.token}» holds {word}, of {persons.get(word)} in {sorted(places[word])}"
+    for post in evidence.posts:
+        for word in sorted(canaries(post.text)):
+            if post.place not in places[word]:
+                yield f"{post.place} shows {word}, of {persons.get(word)} in {sorted(places[word])}"
 
 
 RULES: tuple[Callable[[Evidence], Found], ...] = (
     one_end,
     visible,
     in_order,
+    stopped_by_its_speaker,
     right_address,
     asked_once,
     labelled,

@@ -49,7 +49,8 @@ def stopped(text: str) -> bool:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
     """What a person said. `accepted`: the platform was told that it is taken. `seen`: the state in which its sender saw it at
-    the end, where a sender can look (webhooks); None: it can't. `removed`: they took it away again."""
+    the end, where a sender can look (webhooks); None: it can't. `removed`: they took it away again. `stops`: behind it they
+    wanted no answer any more."""
 
     token: str
     way: str
@@ -60,6 +61,7 @@ class Said:
     accepted: bool = True
     seen: str | None = None
     removed: bool = False
+    stops: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -72,5 +72,5 @@ def said_by(line: Line, place: str, **more: Any) -> Said:
     """Return what the line says, as evidence."""
     return Said(
         token=line.token, way=line.place.way, place=place, group=line.place.group,
-        person=f"{line.place.way} {line.person}", words=canaries(line.text), **more,
+        person=f"{line.place.way} {line.person}", words=canaries(line.text), stops=line.stop_s is not None, **more,
     )  # fmt: skip

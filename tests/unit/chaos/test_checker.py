@@ -78,6 +78,8 @@ def changed(number: int, **changes: Any) -> Any:
     return of
 
 
+CUT = "re: «A\n\n（已停止）"
+SPILT = frozenset({PRIVATE})
 LOST = replace(SAID["A.4"], accepted=True)
 UNSURE = changed(0, state="unknown", message=None)(CHUNKS)
 
@@ -98,7 +100,12 @@ PLANTED: dict[str, list[tuple[str, Evidence]]] = {
         ("«A.1» stands behind", replace(WELL, posts=changed(0, at=(12,))(POSTS))),
         ("«A.1» after «A.3», by instance 0", replace(WELL, calls=changed(0, at_ms=205)(CALLS), stored={})),
     ],
+    "stopped_by_its_speaker": [
+        ("nobody wanted that", replace(WELL, chunks=changed(0, text=CUT)(CHUNKS), posts=changed(0, text=CUT)(POSTS))),
+        ("nobody wanted that", replace(WELL, chunks=CHUNKS[1:], posts=(Post(place=HOME, id="1", text=CUT), *POSTS[1:]))),
+    ],
     "right_address": [
+        ("turn 5 goes to Ann", replace(WELL, chunks=changed(3, place=HOME)(CHUNKS))),
         ("was said in Ann", replace(WELL, posts=changed(1, place=GROUP)(POSTS))),
         ("which nobody said", replace(WELL, posts=(*POSTS, Post(place=HOME, id="12", text=answer("Z.1"))))),
     ],
@@ -112,6 +119,8 @@ PLANTED: dict[str, list[tuple[str, Evidence]]] = {
     "memory_at_home": [
         (f"holds {PRIVATE}, of Ann", replace(WELL, calls=changed(3, words=frozenset({PRIVATE}))(CALLS))),
         (f"holds {SPOKEN}, of Bob", replace(WELL, calls=changed(0, words=frozenset({SPOKEN}))(CALLS))),
+        ("about nothing that was said", replace(WELL, calls=(*CALLS, Call(at_ms=9, instance=0, tokens=(), words=SPILT)))),
+        (f"town/7 shows {PRIVATE}", replace(WELL, posts=changed(3, text=f"I know of {PRIVATE}.")(POSTS))),
         (f"holds {NEVER}, of None", replace(WELL, calls=changed(2, words=frozenset({NEVER}))(CALLS))),
     ],
 }  # fmt: skip
@@ -167,11 +176,13 @@ def test_what_was_shown_before_the_reply_may_be_left_behind() -> None:
 
 def test_an_answer_that_was_stopped_need_not_be_whole() -> None:
     """It says so at its end, wherever it stands; without its tokens, if it was stopped so early."""
-    mark = "re: «A\n\n（已停止）"
+    wanted = replace(WELL, said=SAID | {"A.2": replace(SAID["A.2"], stops=True)})
+    gone = replace(WELL, said=SAID | {"A.1": replace(SAID["A.1"], removed=True)})
 
-    assert [] == check(replace(WELL, posts=changed(0, text=mark)(POSTS), chunks=changed(0, text=mark)(CHUNKS)))
-    collected = Post(place=HOME, id="1", text=mark)
-    assert [] == check(replace(WELL, posts=(collected, *POSTS[1:]), chunks=CHUNKS[1:]))
+    for well in (wanted, gone):
+        assert [] == check(replace(well, posts=changed(0, text=CUT)(POSTS), chunks=changed(0, text=CUT)(CHUNKS)))
+        collected = Post(place=HOME, id="1", text=CUT)
+        assert [] == check(replace(well, posts=(collected, *POSTS[1:]), chunks=CHUNKS[1:]))
     assert check(replace(WELL, posts=changed(0, text="re: «A")(POSTS), chunks=changed(0, text="re: «A")(CHUNKS)))
 
 
