@@ -9,7 +9,7 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser
+from playwright.async_api import Browser, expect
 
 from tests.admin_browsing import Window
 from tests.browsing import chromium
@@ -122,6 +122,35 @@ async def test_an_operator_of_one_channel_is_led_nowhere_in_vain(browser: Browse
     """No link is shown that ends at a closed door."""
     async with morning.reader(browser, "Olga") as reader:
         assert 8 < len([path async for path in walk(reader)])
+
+
+@pytest.mark.parametrize(("language", "days"), [("en", "400"), ("zh", "300")])
+async def test_what_deletes_is_saved_with_a_word_that_it_is_meant(
+    browser: Browser, morning: Day, language: str, days: str
+) -> None:
+    """Tried, it is seen what goes; saved without the tick, all is as before, and shown again; with it, it is saved. By phone."""
+    async with morning.reader(browser, language=language, phone=True, checked=True) as reader:
+        page, wrong = reader.page, list[str]()
+        await reader.open("/admin/settings/form?path=retention")
+        await page.locator("[name$=message_days]").fill(days)
+        await page.locator("button[value=try]").click()
+        await expect(page.locator("#tried [name=delete]")).to_be_visible()
+        wrong += await reader.violations()
+        await page.locator("button[value=save]").click()
+        await expect(page.locator(".notice.bad[role=alert]")).to_be_visible()
+        assert days == await page.locator("[name$=message_days]").input_value()
+        wrong += [*await reader.violations(), *await reader.too_small()]
+        assert 0 == await reader.too_wide()
+        await page.locator("[name=delete]").check()
+        await page.locator("button[value=save]").click()
+        await expect(page.locator("[name=delete]")).to_have_count(0)
+        await expect(page.locator(".notice.bad")).to_have_count(0)
+
+    assert [] == wrong
+    assert [(int(days),)] == morning.stage.rows(
+        "SELECT CAST(json_extract(overlay, '$.retention.message_days') AS INTEGER) FROM settings_revisions"
+        " ORDER BY number DESC LIMIT 1"
+    )
 
 
 async def test_where_nothing_is_yet_it_is_said_what_would_be_there(tmp_path: Path) -> None:
