@@ -11,7 +11,7 @@ import re
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -90,7 +90,7 @@ class Life:
         return ledger(self.turn_id, self.scope.id, **(defaults | fields))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Neighbours:
     store: FullStore
     column: Column
@@ -99,6 +99,7 @@ class Neighbours:
     eve: Life
     request_id: int  # of Ann's wish to be erased
     link_id: int  # of what joined Ann's second account
+    seen: set[tuple[str, str]] = field(default_factory=set)  # Ann's rows, as the last attack left them
 
     def leaks(self, result: object) -> list[str]:
         """Return what of Ann's stands in a result."""
