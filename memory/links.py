@@ -109,7 +109,7 @@ class Links(Protocol):
     ) -> Parted | None:
         """Take an account out of what it was joined to: the person that it was, with what went over and was not forgotten since.
         An account that others were joined to lets those go. `fresh_id` is for the new person where one is needed. None: it is
-        not linked. `again_ms`: it may have been done since then, with this `fresh_id`: what was done is returned, and no more is."""
+        not linked. `again_ms`: it may have been done since then, with this `fresh_id`: what was done is returned, no more is."""
         ...
 
     async def move(self, *, limit: int) -> bool:

@@ -55,8 +55,8 @@ WORDS: Catalogue = {
     "instances.problems": {"en": "What it says is wrong", "zh": "它报告的问题"},
     "instances.nobodys": {"en": "Done by nobody at the moment", "zh": "目前无人负责"},
     "instances.nobodys.told": {
-        "en": "Passes on by itself within seconds. If it stays so, no instance reaches the platform: see the health of channels.",
-        "zh": "几秒内会自动交接。如果一直如此，说明没有实例能连上平台：请查看渠道健康。",
+        "en": "Passes on by itself within seconds. If it stays so, the health of channels and the instances' logs say why.",
+        "zh": "几秒内会自动交接。如果一直如此，请查看渠道健康和各实例的日志。",
     },
     "instances.departed": {"en": "Gone in the last seven days", "zh": "最近七天离开的实例"},
     "instances.departed.none": {"en": "None has gone in the last seven days.", "zh": "最近七天没有实例离开。"},
