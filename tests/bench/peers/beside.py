@@ -125,11 +125,8 @@ async def _at(size: int, peers: Sequence[Peer], server: Postgres | None, *, quic
             running[peer.name] = process
         before = {name: _bytes(places[name]) for name in running}
         for round_ in range(2 if quick else ROUNDS + 1):
-            names = list(running)
-            for name in [
-                *names[round_ % len(names) :],
-                *names[: round_ % len(names)],
-            ]:  # each round begins with another
+            for name in _order(list(running), round_):
+                os.sync()  # what the one before left to be written is not this one's to wait for
                 process = running[name]
                 work = work_of(server, places[name]) if server else None
                 cpu = server_cpu_s(server) if server else 0.0
@@ -146,6 +143,13 @@ async def _at(size: int, peers: Sequence[Peer], server: Postgres | None, *, quic
             after, was, one = _bytes(places[name]), before[name], taken[name]
             one.bytes = None if after is None or was is None else (after - was) / one.turns
     return taken
+
+
+def _order(names: list[str], round_: int) -> list[str]:
+    """Return who has turns behind whom: each round begins with another, and each second one goes the other way round."""
+    first = round_ % len(names) if names else 0
+    turned = [*names[first:], *names[:first]]
+    return turned[::-1] if round_ % 2 else turned
 
 
 async def _told(process: Helper, **what: object) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -104,6 +104,7 @@ async def measure(quick: bool) -> AsyncIterator[Table]:
             f"{turns:,} turns, {lost} lost, {percentile(times, 50):.0f} / {percentile(times, 99):.0f} ms p50 / p99.",
             f"The first {warm_s / 60:.0f} minutes are warm-up. *An hour*: the slope of what is left, with its 95 % interval.",
         ),
+        raw={"samples": [asdict(sample) for sample in samples], "inside": inside},
     )
     yield _tables(kept)
     yield _held(inside)
