@@ -150,7 +150,9 @@ class Postgres:
     def _create(self, template: str | None = None) -> str:
         name = f"t{os.getpid()}_{next(_numbers)}"
         with psycopg.connect(self.url("postgres", admin=True), autocommit=True) as admin:
-            admin.execute(f"CREATE DATABASE {name} OWNER clew" + (f" TEMPLATE {template}" if template else ""))
+            # Of the two ways to copy a template the one that costs half, where nothing is ever synced.
+            copied = f" TEMPLATE {template} STRATEGY file_copy" if template else ""
+            admin.execute(f"CREATE DATABASE {name} OWNER clew{copied}")
         return name
 
 
