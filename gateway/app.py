@@ -650,7 +650,7 @@ async def run(
             console=lambda: console_of(live),
             ready=health.check,
             admin=entered if settings.admin.enabled else (),
-            metrics=lambda: rendered(metrics, queues, health, leases),
+            metrics=lambda: rendered(metrics, queues, health, leases, senders),
             refused=lambda channel, code: metrics.request_refused(channel=channel, code=code),
         )
 

@@ -13,6 +13,7 @@ from gateway.inbox.base import Inbox
 from gateway.leases import Leases
 from gateway.live import Live
 from gateway.metrics import LOST_S, Metrics
+from gateway.senders import Senders
 from memory.ids import now_ms
 
 logger = logging.getLogger(__name__)
@@ -40,10 +41,10 @@ async def look_once(health: Health) -> None:
             logger.warning("not in order", extra={"part": part, "reason": state})
 
 
-async def rendered(metrics: Metrics, inbox: Inbox, health: Health, leases: Leases) -> bytes:
+async def rendered(metrics: Metrics, inbox: Inbox, health: Health, leases: Leases, senders: Senders) -> bytes:
     """Return the metrics' text with the queue's numbers of this moment (of the last one, if it can't be asked now)."""
     metrics.sample_live(health.channels_up(), now_ms=now_ms())
-    metrics.sample_instances(health.receiving(), live=leases.live, skew_s=leases.skew_s)
+    metrics.sample_instances(health.receiving(), senders.sending(), live=leases.live, skew_s=leases.skew_s)
     try:
         metrics.sample(await inbox.stats(), now_ms=now_ms())
         gone = await leases.departed(since_ms=now_ms() - round(LOST_S * 1000))

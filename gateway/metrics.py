@@ -188,6 +188,11 @@ class Metrics:
             "1: this instance fetches the channel's events, or holds a connection for them; 0: another does, or none.",
             "channel",
         )
+        self._sending = self._gauge(
+            "clew_channel_sending",
+            "1: this instance sends the channel's replies, as one alone may; 0: another does, or none.",
+            "channel",
+        )
         self._instances = self._gauge("clew_instances", "Gateways that run on the database.")
         self._lost = self._gauge(
             "clew_instances_lost",
@@ -390,11 +395,15 @@ class Metrics:
             for outcome in ("sent", "unknown", "dead"):
                 self._sends.labels(channel, outcome)
 
-    def sample_instances(self, receiving: Mapping[str, bool], *, live: int, skew_s: float) -> None:
-        """Take over which of the channels that some instances receive this one does, and how it stands beside the others."""
-        self._receiving.clear()
-        for channel, here in receiving.items():
-            self._receiving.labels(channel).set(here)
+    def sample_instances(
+        self, receiving: Mapping[str, bool], sending: Mapping[str, bool], *, live: int, skew_s: float
+    ) -> None:
+        """Take over which of the channels that only some instances receive, or one sends, this one does, and how it stands beside
+        the others."""
+        for gauge, held in ((self._receiving, receiving), (self._sending, sending)):
+            gauge.clear()
+            for channel, here in held.items():
+                gauge.labels(channel).set(here)
         self._instances.set(live)
         self._skew.set(skew_s)
 

@@ -162,6 +162,10 @@ class Senders:
         """See `Shares.elsewhere`."""
         return frozenset(name for name in self._paced() if not self._sends(name))
 
+    def sending(self) -> dict[str, bool]:
+        """Return the channels that one instance sends, and whether it is this one."""
+        return {name: self._sends(name) for name in self._paced()}
+
     def down(self, channel: str) -> None:
         """See `Shares.down`."""
         sending, times = self._sending.get(channel), self._handed_on.get(channel, 0)

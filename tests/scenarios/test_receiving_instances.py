@@ -145,7 +145,7 @@ async def test_each_job_runs_on_one_of_three(tmp_path: Path, postgres_url: str, 
         )
         (numbers,) = rows(postgres_url, "SELECT count(DISTINCT number) FROM inbox_instances")[0]
         assert 3 == numbers
-        receiving = []
+        receiving, sending = [], []
         for one in there.gateways:
             async with session.get(f"{one.url}/readyz") as answer:
                 ready = await answer.json()
@@ -153,8 +153,9 @@ async def test_each_job_runs_on_one_of_three(tmp_path: Path, postgres_url: str, 
             async with session.get(f"{one.url}/metrics") as answer:
                 told = await answer.text()
             receiving += [line[-3:] for line in told.splitlines() if line.startswith("clew_channel_receiving{")]
+            sending += [line[-3:] for line in told.splitlines() if line.startswith("clew_channel_sending{")]
             assert "clew_instances 3.0" in told
-        assert ["0.0", "0.0", "1.0"] == sorted(receiving)
+        assert ["0.0", "0.0", "1.0"] == sorted(receiving) == sorted(sending)
 
 
 async def test_an_instance_with_another_file_is_named(

@@ -107,8 +107,10 @@ class TestSenders:
         holding = asyncio.ensure_future(leases.wanted["send:acme"](held))
         await asyncio.sleep(0)
         assert (frozenset(), ["changed"]) == (senders.elsewhere(), changes)
+        assert {"acme": True} == senders.sending()
 
         held.good = False
+        assert {"acme": False} == senders.sending()
         assert {"acme"} == senders.elsewhere(), "one that may be another's is not used"
         held.good = True
         holding.cancel()
