@@ -13,9 +13,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from psycopg import AsyncConnection, InternalError, OperationalError
@@ -33,6 +33,8 @@ from memory.postgres_locks import Lock
 from memory.postgres_sessions import guards
 
 logger = logging.getLogger(__name__)
+
+Step = TypeVar("Step")
 
 BELL = "clew_queue"
 LEASE_BELL = "clew_leases"
@@ -204,8 +206,8 @@ class Member:
         self._valid_until = asked + self._lease_s
         self._locked = False
         self._entry.numbered(number)
+        await self._look(db, joining_now=True)
         async with within(self._timeout_s):
-            await self._look(db, joining_now=True)
             await db.execute("SELECT pg_notify(%s, %s)", (BELL, str(self.id)))
 
     async def _live(self, db: Connection) -> None:
@@ -227,8 +229,7 @@ class Member:
                     continue
                 self.alone = False
                 (self._changes if note.channel == BELL else self.looked).ring()
-            async with within(self._timeout_s):
-                await self._look(db)
+            await self._look(db)
             self.looked.ring()
 
     async def _reconnect(self) -> Connection:
@@ -245,24 +246,37 @@ class Member:
                 return db
 
     async def _look(self, db: Connection, *, joining_now: bool = False) -> None:
-        if not await self._renew(db):
+        async with within(self._timeout_s):
+            there = await self._renew(db)
+        if not there:
             logger.warning("given up for dead; joining anew", extra={"instance": self.id})
             self._valid_until = -math.inf
             await self._join(db)
             return
         if not self._locked:
-            cursor = await db.execute("SELECT pg_try_advisory_lock(%s, %s)", (Lock.INSTANCES, self.id))
-            ((self._locked,),) = await cursor.fetchall()
-        silent = await joining.silent(db, me=self.id)
-        await joining.bury(db, me=self.id, dead=list(silent & self._silent))
+            lock = db.execute("SELECT pg_try_advisory_lock(%s, %s)", (Lock.INSTANCES, self.id))
+            ((self._locked,),) = await (await self._step(db, lock)).fetchall()
+        silent = await self._step(db, joining.silent(db, me=self.id))
+        await self._step(db, joining.bury(db, me=self.id, dead=list(silent & self._silent)))
         self._silent = silent
-        lanes = await db.execute(_FREE_LANES)
-        queues = await db.execute(_FREE_QUEUES)
+        lanes = await self._step(db, db.execute(_FREE_LANES))
+        queues = await self._step(db, db.execute(_FREE_QUEUES))
         if lanes.rowcount or queues.rowcount:
             self._changes.ring()
-        cursor = await db.execute(_BACKLOG, {"age_s": 0 if joining_now else self._poll_s / 2})
+        counted = db.execute(_BACKLOG, {"age_s": 0 if joining_now else self._poll_s / 2})
+        cursor = await self._step(db, counted)
         ((self.backlog, self.live),) = await cursor.fetchall()
         self.alone = self.live == 1
+
+    async def _step(self, db: Connection, work: Awaitable[Step]) -> Step:
+        """Do one step of a look. Each has its own time, and our lease does not wait for the last: who hangs up on a slow database
+        is given up for dead, and gives it more to do."""
+        async with within(self._timeout_s):
+            done = await work
+        if self._clock_s() > self._valid_until - 2 / 3 * self._lease_s:
+            async with within(self._timeout_s):
+                await self._renew(db)  # the next look sees whether we are still there
+        return done
 
     async def _renew(self, db: Connection) -> bool:
         """Return whether we are still in the list."""

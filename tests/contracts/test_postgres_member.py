@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import AsyncConnectionPool
 
 from gateway.errors import CannotJoin, StoreBusy
@@ -17,6 +18,7 @@ from gateway.inbox.postgres_member import Member, how_to_connect
 from gateway.leases import About
 from gateway.waits import boottime_s
 from memory.ids import now_ms
+from tests.chaos.proxy import Proxy
 
 LEASE_S = 30.0
 
@@ -33,7 +35,12 @@ class Clock:
 
 @asynccontextmanager
 async def joined(
-    url: str, clock_s: Callable[[], float] = boottime_s, *, poll_s: float = 0.05, entry: Entry | None = None
+    url: str,
+    clock_s: Callable[[], float] = boottime_s,
+    *,
+    poll_s: float = 0.05,
+    lease_s: float = LEASE_S,
+    entry: Entry | None = None,
 ) -> AsyncIterator[Member]:
     """An instance that looks at the others every `poll_s`."""
     changes = Changes(poll_s=poll_s)
@@ -43,7 +50,7 @@ async def joined(
     async with (
         pool,
         Member(
-            url, pool=pool, changes=changes, lease_s=LEASE_S, poll_s=poll_s, timeout_s=5, clock_s=clock_s, entry=entry
+            url, pool=pool, changes=changes, lease_s=lease_s, poll_s=poll_s, timeout_s=5, clock_s=clock_s, entry=entry
         ) as member,
     ):
         yield member
@@ -58,6 +65,25 @@ async def test_lease_counts_from_before_it_was_asked_for(postgres_url: str) -> N
         assert member.valid()
         clock.now_s += 0.001
         assert not member.valid()
+
+
+async def test_a_slow_database_is_none_that_is_away(postgres_url: str, caplog: pytest.LogCaptureFixture) -> None:
+    """A look is many questions, and each is answered in time: who hangs up instead loses the lock that shows that it lives, is
+    given up for dead with all its lanes, and whatever ran begins again, on a database that is slow already."""
+    to = conninfo_to_dict(postgres_url)
+    proxy = Proxy(lambda: [(str(to["host"]), int(str(to["port"])))])
+    async with proxy.running():
+        way = make_conninfo(postgres_url, host="127.0.0.1", port=proxy.port)
+        async with joined(way, lease_s=3) as member:
+            first = member.id
+            proxy.set("slow")  # 0.3 s a question
+            until = await member.looked.wait(0) + 3
+            while await member.looked.wait(until - 1) < until:
+                assert member.valid()
+            proxy.set("pass")
+            assert first == member.id
+
+    assert "lost the database" not in caplog.text
 
 
 async def test_renewal_makes_a_lease_valid_again(postgres_url: str) -> None:
