@@ -146,27 +146,23 @@ def kept(value: str, *, slot: str = "remember") -> bool:
     return weigh(Candidate(op="set", slot=slot, value=value, source_id=1, by="model"), {1: said}, speaker=7) is None
 
 
-@pytest.mark.parametrize("text", CLAIMS)
-def test_a_claim_in_other_words_is_recognised(text: str) -> None:
+def test_a_claim_in_other_words_is_recognised() -> None:
     """B54, mem0#5195: a clause with a benefit, a standing word and himself in it claims a right, however it is put."""
-    assert instruction_like(text)
+    assert [] == [text for text in CLAIMS if not instruction_like(text)]
 
 
-@pytest.mark.parametrize("text", TALK)
-def test_talk_about_the_same_things_passes(text: str) -> None:
-    assert not instruction_like(text)
+def test_talk_about_the_same_things_passes() -> None:
+    assert [] == [text for text in TALK if instruction_like(text)]
 
 
-@pytest.mark.parametrize("text", [*CLAIMS, *NO_NOTES])
-def test_only_a_plain_note_about_oneself_is_remembered(text: str) -> None:
+def test_only_a_plain_note_about_oneself_is_remembered() -> None:
     """B54: a sentence to be remembered that speaks to the assistant, or of prices, rights and other people, is none."""
-    assert not kept(text)
+    assert [] == [text for text in (*CLAIMS, *NO_NOTES) if kept(text)]
 
 
-@pytest.mark.parametrize("text", NOTES)
-def test_a_plain_note_is_remembered(text: str) -> None:
+def test_a_plain_note_is_remembered() -> None:
     """B24: whatever it is about."""
-    assert kept(text)
+    assert [] == [text for text in NOTES if not kept(text)]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -182,28 +181,32 @@ CHINESE_FACTS = [
     "我拿到西门子的工作了", "不要糖多加冰", "你们几点开门",
 ]  # fmt: skip
 
+ORDERS = [*ENGLISH_ORDERS, *CHINESE_ORDERS]
 
-@pytest.mark.parametrize("text", [*ENGLISH_ORDERS, *CHINESE_ORDERS])
-def test_an_order_or_a_claimed_right_is_recognised(text: str) -> None:
+
+def wide(text: str) -> str:
+    """Return the text in full-width letters."""
+    return "".join(chr(ord(char) + 0xFEE0) if "!" <= char <= "~" else char for char in text)
+
+
+def test_an_order_or_a_claimed_right_is_recognised() -> None:
     """B54: also where it is dressed as a fact, spelled in digits or look-alikes, or pulled apart."""
-    assert instruction_like(text)
+    assert [] == [text for text in ORDERS if not instruction_like(text)]
 
 
-@pytest.mark.parametrize("text", [*ENGLISH_FACTS, *CHINESE_FACTS])
-def test_facts_and_wishes_about_the_speaker_pass(text: str) -> None:
+def test_facts_and_wishes_about_the_speaker_pass() -> None:
     """D14: a standing wish about how to treat the speaker himself is no order, and neither is a trade or a request."""
-    assert not instruction_like(text)
+    assert [] == [text for text in (*ENGLISH_FACTS, *CHINESE_FACTS) if instruction_like(text)]
 
 
-@pytest.mark.parametrize("text", [*ENGLISH_ORDERS, *CHINESE_ORDERS])
-def test_what_stands_around_an_order_does_not_hide_it(text: str) -> None:
+def test_what_stands_around_an_order_does_not_hide_it() -> None:
     """mem0#5349: an order in the middle of a longer message is found as well."""
-    assert instruction_like(f"I live in Oslo. {text}. I like tea.")
-    assert instruction_like(f"我住在上海。{text}\n我喜欢喝茶。")
+    assert [] == [text for text in ORDERS if not instruction_like(f"I live in Oslo. {text}. I like tea.")]
+    assert [] == [text for text in ORDERS if not instruction_like(f"我住在上海。{text}\n我喜欢喝茶。")]
 
 
 @given(
-    text=st.sampled_from([*ENGLISH_ORDERS, *CHINESE_ORDERS]),
+    text=st.sampled_from(ORDERS),
     at=st.integers(1, 12),
     mark=st.sampled_from("\u200b\u200d\u2060\u202e\ufeff\u00ad\ufe0f\u3164\U000e0041"),
 )
@@ -212,12 +215,12 @@ def test_invisible_characters_do_not_hide_an_order(text: str, at: int, mark: str
     assert instruction_like(text[:at] + mark + text[at:])
 
 
-@pytest.mark.parametrize("text", [*ENGLISH_ORDERS, *ENGLISH_FACTS])
-def test_width_and_case_do_not_change_the_verdict(text: str) -> None:
+def test_width_and_case_do_not_change_the_verdict() -> None:
     """Full-width letters are read as what they are."""
-    wide = "".join(chr(ord(char) + 0xFEE0) if "!" <= char <= "~" else char for char in text)
+    texts = [*ENGLISH_ORDERS, *ENGLISH_FACTS]
 
-    assert instruction_like(text) == instruction_like(wide) == instruction_like(text.upper())
+    assert [] == [text for text in texts if instruction_like(text) != instruction_like(wide(text))]
+    assert [] == [text for text in texts if instruction_like(text) != instruction_like(text.upper())]
 
 
 @given(st.text(max_size=400))

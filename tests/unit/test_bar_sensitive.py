@@ -123,18 +123,16 @@ REFUSED = [
 GROUPED = ["138 1234 5678", "110105 19491231 002X", "4111 1111 1111 1111"]
 
 
-@pytest.mark.parametrize(("rule", "text"), REFUSED)
-def test_a_sensitive_value_is_refused_by_its_rule(rule: str, text: str) -> None:
+def test_a_sensitive_value_is_refused_by_its_rule() -> None:
     """B48: identity cards, bank cards, full phone numbers, mail addresses and secrets; the rule is one that an admin can read."""
-    assert rule == sensitive(text)
-    assert all(RULES[rule])
+    assert [] == [(rule, text) for rule, text in REFUSED if rule != sensitive(text)]
+    assert [] == [rule for rule, _ in REFUSED if not all(RULES[rule])]
 
 
-@pytest.mark.parametrize("text", [*ENGLISH_KEPT, *CHINESE_KEPT])
-def test_a_number_that_tells_nothing_of_a_person_passes(text: str) -> None:
+def test_a_number_that_tells_nothing_of_a_person_passes() -> None:
     """C27: orders, parcels, tickets, dates, amounts, versions and last digits are what a session is about."""
-    assert sensitive(text) is None
-    assert text == redacted(text)
+    assert [] == [text for text in (*ENGLISH_KEPT, *CHINESE_KEPT) if sensitive(text) is not None]
+    assert [] == [text for text in (*ENGLISH_KEPT, *CHINESE_KEPT) if text != redacted(text)]
 
 
 @pytest.mark.parametrize(("rule", "text"), REFUSED)
