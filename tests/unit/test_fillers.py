@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,22 +33,19 @@ STATEMENTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", FILLERS)
-def test_small_talk_is_low_value(text: str) -> None:
+def test_small_talk_is_low_value() -> None:
     """Case, width, punctuation, emoji, stretched letters and several fillers in a row make no difference."""
-    assert is_low_value(text, pending_question=False)
+    assert [] == [text for text in FILLERS if not is_low_value(text, pending_question=False)]
 
 
-@pytest.mark.parametrize("text", FILLERS)
-def test_the_answer_to_a_question_never_is(text: str) -> None:
+def test_the_answer_to_a_question_never_is() -> None:
     """F5: 好的 after "shall I cancel the order?" is a decision."""
-    assert not is_low_value(text, pending_question=True)
+    assert [] == [text for text in FILLERS if is_low_value(text, pending_question=True)]
 
 
-@pytest.mark.parametrize("text", TELLING)
-def test_what_says_something_is_kept(text: str) -> None:
+def test_what_says_something_is_kept() -> None:
     """Yes, no, numbers, judgements and anything beside a filler are worth their place."""
-    assert not is_low_value(text, pending_question=False)
+    assert [] == [text for text in TELLING if is_low_value(text, pending_question=False)]
 
 
 def test_an_admin_adds_words() -> None:
@@ -63,12 +59,12 @@ def test_an_admin_adds_words() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "word", [word.strip() for word in f"{ENGLISH}|{CHINESE}".replace("\n", "|").split("|") if word.strip()]
-)
-def test_every_word_of_the_list_is_one(word: str) -> None:
+def test_every_word_of_the_list_is_one() -> None:
     """The data means what it says, also shouted."""
-    assert is_low_value(f"{word.upper()}!!", pending_question=False)
+    words = [word.strip() for word in f"{ENGLISH}|{CHINESE}".replace("\n", "|").split("|") if word.strip()]
+
+    assert words
+    assert [] == [word for word in words if not is_low_value(f"{word.upper()}!!", pending_question=False)]
 
 
 @given(st.text(max_size=60), st.lists(st.text(max_size=8), max_size=3))
@@ -85,13 +81,11 @@ def test_long_texts_are_never_small_talk() -> None:
     assert not is_low_value("thanks " * 100, pending_question=False)
 
 
-@pytest.mark.parametrize("reply", QUESTIONS)
-def test_a_reply_that_asks_is_recognised(reply: str) -> None:
+def test_a_reply_that_asks_is_recognised() -> None:
     """Question marks, offers, requests and lists of options, in both languages, with and without punctuation."""
-    assert asks_question(reply)
+    assert [] == [reply for reply in QUESTIONS if not asks_question(reply)]
 
 
-@pytest.mark.parametrize("reply", STATEMENTS)
-def test_a_statement_asks_nothing(reply: str) -> None:
+def test_a_statement_asks_nothing() -> None:
     """Question marks in links and code are none; a list that offers nothing is none."""
-    assert not asks_question(reply)
+    assert [] == [reply for reply in STATEMENTS if asks_question(reply)]
