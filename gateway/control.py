@@ -253,10 +253,10 @@ class Control:
         """Take the message out of what waits and of memory: it was deleted, or edited to no words."""
         pending = await self._pending(event)
         gone = await self._withdraw(pending, DELETED)
+        # Before its turn ends: the one behind it loads what is there then.
+        known = await taken_out(self._memory, route, said.message_id)
         await self._lanes.halt({message.id for message in pending} - gone, "withdrawn")
-        known = False
-        for scope, key in places_of(route):
-            known = known or await self._memory.delete(scope, said.message_id, by=key)
+        known = known or await taken_out(self._memory, route, said.message_id)
         rule = "delete" if isinstance(said, DeleteEvent) else "edit"
         return self._amendment(event, rule, known=known, begun=len(gone) < len(pending), waiting=bool(pending))
 
@@ -317,6 +317,14 @@ class Control:
         if (edit := last_edit(about)) is not None:
             await self._mend(event, route, edit)
         return Outcome(state="observed", rule=route.rule)
+
+
+async def taken_out(memory: Memory, route: Route, message_id: str) -> bool:
+    """Take a message that is gone out of memory; whether it was there. Repeating it changes nothing."""
+    for scope, key in places_of(route):
+        if await memory.delete(scope, message_id, by=key):
+            return True
+    return False
 
 
 def _applied(rule: str, *, known: bool) -> Outcome:

@@ -22,6 +22,7 @@ from gateway.amending import DELETED, amended
 from gateway.asking import Asking, Draft
 from gateway.by_hand import AnsweringByHand
 from gateway.commands import personal
+from gateway.control import taken_out
 from gateway.errors import AgentFault
 from gateway.hot.base import Streams
 from gateway.human_turns import Before, HumanTurns
@@ -216,7 +217,12 @@ class Responder:
             (event, amended(route, [said for said in about if said.subject == event.subject]))
             for event, route in zip(turn.events, routes, strict=True)
         ]
-        if gone := [event for event, route in pairs if route is None]:
+        gone = [event for event, route in pairs if route is None]
+        for event in gone:
+            # An earlier start may have remembered it, and its deletion not have come that far: the next turn must not find it.
+            said = decode(event.body)
+            await taken_out(self._memory, said, message_of(said).message_id)
+        if gone:
             await self._end(turn, gone, DELETED)
         turn.events = tuple(event for event, route in pairs if route is not None)
         return [route for _, route in pairs if route is not None]
