@@ -12,6 +12,8 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+import msgspec
+
 from gateway.errors import LeaseLost, StoreBusy
 from gateway.inbox.base import Claim, Event, Excuse, HaltReason, Inbox
 from gateway.waits import boottime_s, happens, retry_wait_s
@@ -150,6 +152,7 @@ class Lanes:
         self._clock_s = clock_s
         self._due_s = clock_s() + lease_s
         self._unwritten: dict[int, Excuse] = {}  # by event
+        self._excused = asyncio.Event()
         self._claims: dict[str, _Held] = {}
         self._running: dict[str, Running] = {}
         self._draining = asyncio.Event()
@@ -209,11 +212,16 @@ class Lanes:
             beside = [
                 tasks.create_task(self._renew(), name="lanes-heartbeat"),
                 tasks.create_task(self._hear(), name="lanes-halts"),
+                tasks.create_task(self._write_excuses(), name="lanes-excuses"),
             ]
             async with asyncio.TaskGroup() as lanes:
                 await self._claim(lanes)
             for task in beside:
                 task.cancel()
+            try:
+                await self._excuse()
+            except StoreBusy:
+                logger.info("excuses not written", exc_info=True)
 
     async def _claim(self, tasks: asyncio.TaskGroup) -> None:
         seen = 0
@@ -225,8 +233,6 @@ class Lanes:
                 continue
             asked = self._clock_s()
             try:
-                if self._unwritten:
-                    await self._excuse(list(self._unwritten.values()))
                 claims = await self._inbox.claim(free)
                 if not claims:
                     seen = await self._change(seen)
@@ -313,11 +319,23 @@ class Lanes:
                 logger.warning("not looked for what is to be halted", exc_info=True)
             await asyncio.sleep(HALT_LOOKS_S)
 
+    async def _write_excuses(self) -> None:
+        """Write excuses beside all else: a database that hangs must keep no lane waiting."""
+        while True:
+            await self._excused.wait()
+            self._excused.clear()
+            try:
+                await self._excuse()
+            except StoreBusy:
+                logger.info("excuses not written", exc_info=True)
+                await asyncio.sleep(self._retry_s)
+                self._excused.set()
+
     async def _lane(self, claim: Claim) -> None:
         interrupted = 0  # the head of a turn that begins again with what cut it short
         try:
             while not self._draining.is_set():
-                events = await self._inbox.waiting(claim.lane)
+                events = [self._as_excused(event) for event in await self._inbox.waiting(claim.lane)]
                 if events:
                     # An admin may have taken up again what stands before it.
                     turn = next_turn(events, self._gathering, interrupted=events[0].id == interrupted)
@@ -348,18 +366,28 @@ class Lanes:
             self._keep(events)
         wait_s = min(retry_wait_s(events[0].attempts + 1, first_s=self._retry_s), LONGEST_REST_S)
         await happens(self._draining, within_s=wait_s)
-        if excused:
-            await self._excuse(_excuses(events))
 
     def _keep(self, events: Sequence[Event]) -> None:
-        """Have this start of these events excused, when that can be written."""
-        self._unwritten |= {excuse.event_id: excuse for excuse in _excuses(events)}
+        """Have this start of these events excused, as soon as that can be written."""
+        self._unwritten |= {
+            event.id: Excuse(event_id=event.id, attempts=event.attempts, excused=event.excused) for event in events
+        }
         for event_id in list(self._unwritten)[:-UNWRITTEN_MOST]:
             del self._unwritten[event_id]
+        self._excused.set()
 
-    async def _excuse(self, excuses: Sequence[Excuse]) -> None:
-        """Write excuses. Raises `StoreBusy`."""
-        await self._inbox.excuse(excuses)
+    def _as_excused(self, event: Event) -> Event:
+        """Return the event with what could not be written yet."""
+        excuse = self._unwritten.get(event.id)
+        if excuse is None or event.attempts <= excuse.attempts:
+            return event
+        return msgspec.structs.replace(event, excused=max(event.excused, excuse.excused + 1))
+
+    async def _excuse(self) -> None:
+        """Write what is not written. Raises `StoreBusy`."""
+        excuses = list(self._unwritten.values())
+        if excuses:
+            await self._inbox.excuse(excuses)
         for excuse in excuses:
             if self._unwritten.get(excuse.event_id) == excuse:
                 del self._unwritten[excuse.event_id]
@@ -397,9 +425,4 @@ class Lanes:
         if turn.reason != "interrupted":
             return "ended"
         self._keep(events)
-        await self._excuse(_excuses(events))
         return "interrupted"
-
-
-def _excuses(events: Sequence[Event]) -> list[Excuse]:
-    return [Excuse(event_id=event.id, attempts=event.attempts, excused=event.excused) for event in events]

@@ -14,16 +14,22 @@ WATCHED_S = 1
 """How often the server looks whether whoever waits for a statement is still there."""
 
 
-def guards(timeout_s: float) -> str:
-    """Return the statement that makes a session's end certain; `timeout_s` is the time of one statement in it.
+IDLE_S = 3.0
+"""What a transaction may wait for its next statement: whoever takes longer hangs, and others wait for what it has locked."""
+
+
+def guards(timeout_s: float, *, idle_s: float = IDLE_S) -> str:
+    """Return the statement that makes a session's end certain; `timeout_s` is the time of one statement in it, `idle_s` that
+    between two of a transaction, at most as much.
 
     A stopped process's kernel answers for it, so only the limit for an idle transaction frees what it has locked; of one that
     was cut off nothing answers, which the server's own keepalives notice. The limit for a whole transaction is PostgreSQL 17's.
+    Neither limit holds between the statements of a pipeline, so what locks anything goes in a transaction without one.
     """
     idle, interval, count = KEEPALIVE_S
     ms = math.ceil(timeout_s * 1000)
     settings = {
-        "idle_in_transaction_session_timeout": f"{ms}",
+        "idle_in_transaction_session_timeout": f"{min(math.ceil(idle_s * 1000), ms)}",
         "tcp_keepalives_idle": f"{idle}",
         "tcp_keepalives_interval": f"{interval}",
         "tcp_keepalives_count": f"{count}",

@@ -250,7 +250,8 @@ class Inbox(Protocol):
         ...
 
     async def renew(self, claims: Sequence[Claim]) -> list[Claim]:
-        """Extend the leases; return those that are still ours."""
+        """Extend the leases; return those that are still ours. One to which somebody is just writing is left for the next time:
+        nothing waits for it."""
         ...
 
     def mine(self, held: Claim | Chunk) -> bool:

@@ -193,9 +193,9 @@ class PostgresInbox:
         # Not while lanes are being given up: a lane just released would look lost to a caller not yet told so.
         async with self._releasing, self._connection() as db:
             asked, owner = self._clock_s(), self._member.id
-            kept = await events.renew(db, claims, owner=owner, lease_s=self._lease_s)
-        self._hold(kept, owner, asked)
-        return kept
+            renewed, held = await events.renew(db, claims, owner=owner, lease_s=self._lease_s)
+        self._hold(renewed, owner, asked)
+        return renewed + held
 
     def mine(self, held: Claim | Chunk) -> bool:
         if isinstance(held, Chunk):
@@ -473,7 +473,9 @@ class PostgresInbox:
 
     async def _configure(self, db: Connection) -> None:
         async with within(self._timeout_s):
-            session = _SESSION.format(ms=round(self._timeout_s * 1000), guards=guards(self._timeout_s))
+            # What a frozen process has locked holds up others' rooms, and their groups of statements with them.
+            held = guards(self._timeout_s, idle_s=self._lease_s / 3)
+            session = _SESSION.format(ms=round(self._timeout_s * 1000), guards=held)
             await db.execute(session.encode())
 
     async def _look_at_the_way(self) -> None:

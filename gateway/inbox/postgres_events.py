@@ -75,10 +75,10 @@ ENDED = "state IN ('replied', 'answered', 'observed', 'ignored', 'applied', 'fai
 
 # The lanes of the batch that are held as its callers believe, locked until the end of the transaction. A fence is given once,
 # so it names its lane.
-HELD = """held AS MATERIALIZED (
-  SELECT lane, fence FROM inbox_lanes
-  WHERE lane = ANY(%(lanes)s::text[]) AND fence = ANY(%(fences)s::bigint[]) AND owner = %(owner)s
-  ORDER BY lane FOR NO KEY UPDATE)"""
+_OURS = "lane = ANY(%(lanes)s::text[]) AND fence = ANY(%(fences)s::bigint[]) AND owner = %(owner)s"
+_HELD = f"""held AS MATERIALIZED (
+  SELECT lane, fence FROM inbox_lanes WHERE {_OURS} ORDER BY lane FOR NO KEY UPDATE"""
+HELD = f"{_HELD})"
 IN_HELD = "ARRAY[e.lane] <@ ARRAY(SELECT lane FROM held)"
 
 
@@ -96,17 +96,24 @@ async def claim(db: Connection, n: int, *, owner: int, lease_s: float) -> list[C
     return [Claim(lane=lane, fence=fence) for _, lane, fence in sorted(await cursor.fetchall())]
 
 
-async def renew(db: Connection, claims: Sequence[Claim], *, owner: int, lease_s: float) -> list[Claim]:
-    """Extend the leases of those still held."""
+async def renew(
+    db: Connection, claims: Sequence[Claim], *, owner: int, lease_s: float
+) -> tuple[list[Claim], list[Claim]]:
+    """Extend the leases of those still held; return these, and those that are held and left as they are: somebody is just
+    writing there, perhaps behind a process that hangs, and no other lane is to wait for that."""
     cursor = await db.execute(
         f"""
-        WITH {HELD}
-        UPDATE inbox_lanes SET lease_until = clock_timestamp() + make_interval(secs => %(lease_s)s)
-        WHERE lane = ANY(ARRAY(SELECT lane FROM held)) RETURNING lane, fence""",
+        WITH {_HELD} SKIP LOCKED), renewed AS (
+          UPDATE inbox_lanes SET lease_until = clock_timestamp() + make_interval(secs => %(lease_s)s)
+          WHERE lane = ANY(ARRAY(SELECT lane FROM held)) RETURNING lane, fence)
+        SELECT lane, fence, true FROM renewed
+        UNION ALL SELECT lane, fence, false FROM inbox_lanes
+        WHERE {_OURS} AND NOT ARRAY[lane] <@ ARRAY(SELECT lane FROM held)""",
         {**held(claims), "owner": owner, "lease_s": lease_s},
     )
-    kept = set(await cursor.fetchall())
-    return [claim for claim in claims if (claim.lane, claim.fence) in kept]
+    found = {(lane, fence): renewed for lane, fence, renewed in await cursor.fetchall()}
+    kept = [(claim, found.get((claim.lane, claim.fence))) for claim in claims]
+    return [claim for claim, renewed in kept if renewed], [claim for claim, renewed in kept if renewed is False]
 
 
 async def start(db: Connection, batch: Sequence[Start], *, owner: int) -> list[list[int] | Exception]:
@@ -233,7 +240,7 @@ async def release(db: Connection, batch: Sequence[Release], *, owner: int) -> li
     given = [job.claim for job in batch if job.hand_over]
     parameters = {**held(claims), "owner": owner}
     mine = "owner = %(owner)s AND lane = ANY(%(lanes)s::text[]) AND fence = ANY(%(fences)s::bigint[])"
-    async with db.pipeline(), db.transaction():
+    async with db.transaction():
         ours = await db.execute(f"WITH {HELD} SELECT lane, fence FROM held", parameters)
         empty = await db.execute(
             f"DELETE FROM inbox_lanes l WHERE {mine} AND (SELECT 1 FROM inbox_events e"

@@ -317,7 +317,7 @@ async def settle(db: Connection, batch: Sequence[Settlement], *, owner: int) -> 
         "over": [how.chunk.turn_id for how in final],
         "outcomes": [outcome_text(undeliverable(how.error or "")) if how.state == "dead" else None for how in final],
     }
-    async with db.pipeline(), db.transaction():
+    async with db.transaction():
         await db.execute(_LOCK, parameters)
         settled = await db.execute(_SETTLE, parameters)
         if dead:

@@ -204,3 +204,34 @@ async def begun(queues: Queues) -> tuple[Event, Claim, int]:
     assert isinstance(queues, PostgresInbox)
     (one,) = await queues.leases.instances()
     return event, claim, one.id
+
+
+async def test_a_locked_lane_keeps_no_other_from_being_renewed(postgres_url: str) -> None:
+    """Somebody writes to one lane and hangs there: it is still ours and waits for its next time; the others' leases are extended.
+    Taken by another, a lane is none of ours."""
+    async with open_queues(postgres_url, lease_s=60) as queues:
+        claims = []
+        for lane in ("free", "locked", "taken"):
+            await accept(queues, lane)
+            claims.append(await claim_one(queues))
+        with psycopg.connect(postgres_url) as db, psycopg.connect(postgres_url, autocommit=True) as other:
+            db.execute("SELECT FROM inbox_lanes WHERE lane = 'locked' FOR UPDATE")
+            other.execute("UPDATE inbox_lanes SET owner = owner + 1 WHERE lane = 'taken'")
+            until = "SELECT lane, lease_until FROM inbox_lanes ORDER BY lane"
+            before = dict(other.execute(until).fetchall())
+            kept = await queues.renew(claims)
+            after = dict(other.execute(until).fetchall())
+
+    assert claims[:2] == kept
+    assert ["free"] == [lane for lane in before if before[lane] < after[lane]]
+
+
+async def test_what_a_process_froze_with_is_free_within_a_third_of_a_lease(postgres_url: str) -> None:
+    """Else the rooms that it was sending to, and all whose statements go in one group with theirs, would wait for as long as a
+    statement may take."""
+    async with open_queues(postgres_url, lease_s=1.5) as queues:
+        assert isinstance(queues, PostgresInbox)
+        async with queues._connection() as db:
+            ((limit,),) = await (await db.execute("SHOW idle_in_transaction_session_timeout")).fetchall()
+
+    assert "500ms" == limit

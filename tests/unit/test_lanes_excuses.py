@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,12 +27,17 @@ class Flaky(SqliteInbox):
     unrenewed = 0
     excuses = 0
 
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        self.written = asyncio.Event()
+
     async def excuse(self, excuses: Sequence[Excuse]) -> None:
         if self.refused:
             self.refused -= 1
             raise AWAY
         self.excuses += len(excuses)
         await super().excuse(excuses)
+        self.written.set()
 
     async def renew(self, claims: Sequence[Claim]) -> list[Claim]:
         if self.unrenewed and claims:
@@ -122,16 +128,31 @@ async def test_what_a_store_can_never_take_comes_to_its_end(inbox: Flaky) -> Non
 
 
 async def test_an_excuse_that_could_not_be_written_is_written_later(inbox: Flaky) -> None:
-    """The database that broke the turn off is away for that, too: no lane is claimed again before it knows."""
+    """The database that broke the turn off is away for that, too; the turn begins again meanwhile."""
     inbox.refused = 5
-    broken = Broken(StoreUnavailable("away"))
+
+    async def respond(turn: Running) -> None:
+        if not turn.attempts:
+            raise StoreUnavailable("away")
+        await inbox.written.wait()
+
+    id_ = await put(inbox, "l")
+    async with lanes_of(inbox, Turns(inbox, respond)):
+        await settled(inbox, [id_])
+
+    assert 0 == inbox.refused
+    assert (2, 1) == await counted(inbox, id_)
+
+
+async def test_excuses_that_are_not_written_yet_add_up(inbox: Flaky) -> None:
+    """A database that lets turns begin and hangs behind every excuse makes none of their starts a try."""
+    inbox.refused = 1_000_000
+    broken = Broken(*[AWAY] * 4)
     id_ = await put(inbox, "l")
     async with lanes_of(inbox, Turns(inbox, broken)):
         await settled(inbox, [id_])
 
-    assert 0 == inbox.refused
-    assert [(0, 0), (1, 0)] == broken.seen
-    assert (2, 1) == await counted(inbox, id_)
+    assert [(starts, 0) for starts in range(5)] == broken.seen
 
 
 async def test_an_interruption_is_excused_for_good(inbox: Flaky) -> None:
