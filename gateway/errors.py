@@ -9,6 +9,7 @@ GatewayFault
 │   └── ContextTooLong      the model says the prompt is too long: trim harder, once
 ├── LeaseLost               another instance owns the lane now; write nothing
 ├── StoreBusy               the queue cannot take an event now; carries retry_after_s
+│   └── QueueRefused        its database is there, and refuses
 ├── BadRequest              an admin asked for what can't be done; says what would
 ├── CannotJoin              this instance can't be one of the others: an admin must act
 └── CannotListen            no port to listen on: an admin must act
@@ -71,6 +72,10 @@ class StoreBusy(GatewayFault):
     def __init__(self, message: str, *, retry_after_s: float) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+
+
+class QueueRefused(StoreBusy):
+    """The queue's database is there and refuses what was asked. Trying again helps once somebody has mended it."""
 
 
 class CannotJoin(GatewayFault):

@@ -14,10 +14,10 @@ from typing import Literal, get_args
 
 import msgspec
 
-from gateway.errors import LeaseLost, StoreBusy
+from gateway.errors import LeaseLost, QueueRefused, StoreBusy
 from gateway.inbox.base import Claim, Event, Excuse, HaltReason, Inbox
 from gateway.waits import boottime_s, happens, retry_wait_s
-from memory.errors import Fenced, StoreUnavailable
+from memory.errors import Fenced, StoreRefused, StoreUnavailable
 
 logger = logging.getLogger(__name__)
 
@@ -412,9 +412,10 @@ class Lanes:
         except (LeaseLost, Fenced):
             self._cut_off(events)
             raise
-        except (StoreBusy, StoreUnavailable):
+        except (StoreBusy, StoreUnavailable) as fault:
             logger.warning("turn broken off by the store", exc_info=True, extra=about)
-            return "unstored" if events[0].excused < EXCUSED_MOST else "broke"
+            refused = isinstance(fault, QueueRefused | StoreRefused)  # this message, perhaps
+            return "broke" if refused or events[0].excused >= EXCUSED_MOST else "unstored"
         except Exception:
             # The events stay in the lane; the attempt is counted, so that a turn that always fails ends as dead.
             logger.exception("turn broke off", extra=about)

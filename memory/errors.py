@@ -2,6 +2,7 @@
 
 MemoryFault
 ├── StoreUnavailable   the database cannot be reached, is locked or refuses; try again later
+│   └── StoreRefused    it is there, and refuses
 ├── SchemaTooNew       the database was written by a newer release; refuse to start
 ├── NoSessions         the database is reached in a way that gives no session of one's own; refuse to start
 ├── OtherKeys          the database's keys are written in another codec; refuse to start
@@ -23,6 +24,11 @@ class MemoryFault(Exception):
 
 class StoreUnavailable(MemoryFault):
     """The database cannot be reached, is locked or refuses; the same call may work later."""
+
+
+class StoreRefused(StoreUnavailable):
+    """The database is there and refuses what was asked: it lacks a table, or a rule of its own stands against it. Trying again
+    helps once somebody has mended it."""
 
 
 class SchemaTooNew(MemoryFault):

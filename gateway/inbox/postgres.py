@@ -53,6 +53,7 @@ from gateway.inbox.schema import QUEUES
 from gateway.waits import boottime_s
 from memory.ids import now_ms
 from memory.lending import lent, within
+from memory.postgres_errors import PASSING
 from memory.postgres_locks import Lock
 from memory.postgres_migrating import bring_up_to_date
 from memory.postgres_sessions import guards
@@ -67,9 +68,6 @@ SET statement_timeout = {ms};
 SET default_transaction_isolation = 'read committed';
 SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';
 {guards}"""
-
-# Classes of SQLSTATE that say nothing about the statement.
-_PASSING = frozenset({"08", "25", "40", "53", "55", "57", "58"})
 
 
 class PostgresInbox:
@@ -503,6 +501,6 @@ def translated() -> Iterator[None]:
     except TimeoutError as exc:
         raise StoreBusy("PostgreSQL does not answer", retry_after_s=RETRY_AFTER_S) from exc
     except Error as exc:
-        if exc.sqlstate is not None and exc.sqlstate[:2] not in _PASSING:
+        if exc.sqlstate is not None and exc.sqlstate[:2] not in PASSING:
             raise ValueError(f"PostgreSQL refuses: {type(exc).__name__}") from exc
         raise StoreBusy(f"PostgreSQL: {type(exc).__name__}", retry_after_s=RETRY_AFTER_S) from exc

@@ -16,10 +16,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
-from gateway.errors import LeaseLost, StoreBusy
+from gateway.errors import LeaseLost, QueueRefused, StoreBusy
 from gateway.inbox.batch import RETRY_AFTER_S, GroupCommit
 from gateway.inbox.schema import QUEUES
 from memory.ids import now_ms
+from memory.sqlite_errors import refuses
 from memory.sqlite_migrating import bring_up_to_date
 
 T = TypeVar("T")
@@ -179,4 +180,5 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as exc:
-        raise StoreBusy(f"SQLite: {exc}", retry_after_s=RETRY_AFTER_S) from exc
+        kind = QueueRefused if refuses(exc) else StoreBusy
+        raise kind(f"SQLite: {exc}", retry_after_s=RETRY_AFTER_S) from exc

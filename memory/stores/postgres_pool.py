@@ -18,9 +18,10 @@ from psycopg.types.json import set_json_loads
 from psycopg.types.numeric import Int8BinaryDumper, Int8Dumper
 from psycopg_pool import AsyncConnectionPool
 
-from memory.errors import StoreUnavailable
+from memory.errors import StoreRefused, StoreUnavailable
 from memory.ids import now_ms
 from memory.lending import lent, within
+from memory.postgres_errors import PASSING
 from memory.postgres_locks import Lock
 from memory.postgres_migrating import bring_up_to_date, lacking, version
 from memory.postgres_sessions import guards
@@ -44,6 +45,10 @@ class Refused(StoreUnavailable):
         super().__init__(message)
         self.sqlstate = sqlstate
         self.constraint = constraint
+
+
+class RefusedForGood(Refused, StoreRefused):
+    """A refusal that says something of the statement, not of the moment."""
 
 
 class Database:
@@ -215,7 +220,8 @@ def _translated() -> Iterator[None]:
             raise StoreUnavailable(f"PostgreSQL: {exc}") from exc
         # Not the driver's own words, and no cause either: they quote the row, and rows are what people said.
         place = exc.diag.constraint_name or exc.diag.table_name or exc.diag.column_name or "no object named"
-        raise Refused(
+        kind = Refused if state[:2] in PASSING else RefusedForGood
+        raise kind(
             f"PostgreSQL refuses: {type(exc).__name__} ({state}, {place})",
             sqlstate=state,
             constraint=exc.diag.constraint_name or "",

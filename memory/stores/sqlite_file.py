@@ -13,7 +13,8 @@ from types import TracebackType
 from typing import Literal
 
 from memory.base import TableSize
-from memory.errors import StoreUnavailable
+from memory.errors import StoreRefused, StoreUnavailable
+from memory.sqlite_errors import refuses
 from memory.sqlite_migrating import bring_up_to_date, lacking, version
 from memory.stores.migrate import MEMORY, check_keys
 
@@ -48,7 +49,8 @@ class Translated:
         self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(exc, sqlite3.Error) and not isinstance(exc, sqlite3.ProgrammingError):
-            raise StoreUnavailable(f"SQLite file {str(self._path)!r}: {exc}") from exc
+            kind = StoreRefused if refuses(exc) else StoreUnavailable
+            raise kind(f"SQLite file {str(self._path)!r}: {exc}") from exc
 
 
 def check_version(version: tuple[int, int, int] = sqlite3.sqlite_version_info) -> None:

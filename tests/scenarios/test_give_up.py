@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -16,17 +15,16 @@ channels: {hook: {kind: webhook, secrets: ["${HOOK}"]}}"""
 
 
 @pytest.mark.parametrize("table", ["messages", "outbox_replies"])
-async def test_a_turn_that_always_breaks_ends_as_dead(table: str, tmp_path: Path) -> None:
+async def test_a_turn_that_always_breaks_ends_as_dead(table: str, tmp_path: Path, storage: str) -> None:
     """What can't be stored is given up after its attempts, also where not even the notice can be, and is no endless retry
-    (openclaw#5951: accepted means answered, or said why not). Once the store is whole, the same conversation goes on."""
-    async with stage(tmp_path, BODY) as world:
+    (openclaw#5951: accepted means answered, or said why not): a database that refuses is none that is away, which excuses. Once
+    the store is whole, the same conversation goes on."""
+    async with stage(tmp_path, BODY, storage=storage) as world:
         hook = world.hook()
         first = await hook.say("before")
-        with sqlite3.connect(tmp_path / "clew.db", timeout=10) as broken:
-            broken.execute(f"ALTER TABLE {table} RENAME TO hidden")
+        world.sql(f"ALTER TABLE {table} RENAME TO hidden")
         given_up = await hook.settled(await hook.say("while broken", mode="async"))
-        with sqlite3.connect(tmp_path / "clew.db", timeout=10) as mended:
-            mended.execute(f"ALTER TABLE hidden RENAME TO {table}")
+        world.sql(f"ALTER TABLE hidden RENAME TO {table}")
         after = await hook.say("after")
 
     assert "answered" == first["status"]

@@ -114,19 +114,24 @@ async def test_a_model_that_stays_away_holds_up_nothing(world: Stage) -> None:
     """A31, B44: its tries are the first turn's; those behind it are learned from by rules after one each, so that facts don't
     fall behind the talk; once it answers again, it is heard again."""
     ann, bob = Person(world, "hook"), Person(world, "hook")
+
+    def of_these() -> int:
+        prompts = [json.dumps(prompt) for prompt in world.model.asked_by_memory]
+        return sum("number is 66" in prompt or "the cocoa" in prompt for prompt in prompts)
+
     world.model.notes = lambda _: "I'd rather chat."
     for number in range(4):
-        await ann.says(f"My order number is 77{number}.")
-    asked = len(world.model.asked_by_memory)
+        await ann.says(f"My order number is 66{number}.")
+    asked = of_these()
     world.model.notes = lambda prompt: notes_of({"cocoa": (("set", "drink", "cocoa"),)}, prompt)
     await bob.says("Bring me the cocoa")
     world.model.notes = lambda _: "No."
-    await ann.says("My order number is 774.")
+    await ann.says("My order number is 664.")
 
     assert 3 + 1 + 1 + 1 == asked
-    assert asked + 1 + 3 == len(world.model.asked_by_memory)
+    assert asked + 1 + 3 == of_these()
     assert "cocoa" in await bob.facts()
-    assert "774" in await ann.facts()
+    assert "664" in await ann.facts()
 
 
 @pytest.mark.parametrize(

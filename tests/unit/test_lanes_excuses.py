@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from gateway.errors import LeaseLost, StoreBusy
+from gateway.errors import LeaseLost, QueueRefused, StoreBusy
 from gateway.inbox.base import Claim, Excuse, Outcome
 from gateway.inbox.sqlite import SqliteInbox
 from gateway.lanes import EXCUSED_MOST, Lanes, Running
-from memory.errors import Fenced, StoreUnavailable
+from memory.errors import Fenced, StoreRefused, StoreUnavailable
 from tests.unit.test_lanes import Turns, gathering, put, settled, stored
 
 AWAY = StoreBusy("away", retry_after_s=1)
@@ -99,6 +99,17 @@ async def test_what_the_store_breaks_off_is_no_try(inbox: Flaky) -> None:
 
     assert [(0, 0), (1, 0), (2, 1), (3, 1), (4, 1), (5, 1)] == broken.seen
     assert (6, 4) == await counted(inbox, id_)
+
+
+async def test_what_the_store_refuses_is_a_try(inbox: Flaky) -> None:
+    """It is there, and something of this message stands against it."""
+    broken = Broken(StoreRefused("no such table"), QueueRefused("no such table", retry_after_s=1))
+    id_ = await put(inbox, "l")
+    async with lanes_of(inbox, Turns(inbox, broken)):
+        await settled(inbox, [id_])
+
+    assert [(0, 0), (1, 1), (2, 2)] == broken.seen
+    assert (3, 0) == await counted(inbox, id_)
 
 
 async def test_a_turn_that_broke_off_begins_again_under_a_new_fence(inbox: Flaky) -> None:
