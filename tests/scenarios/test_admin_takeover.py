@@ -298,7 +298,8 @@ async def test_words_that_did_not_arrive_are_a_letter_under_their_writers_name(t
         await asks(room, "where is 5512?")
         taken = await there.act("POST", "/takeovers", turn=await newest_turn(there))
         await shows(room, told("begun", "en", name="local"))
-        there.world.tg.faults.plan("sendMessage", Fault(error=forbidden("bot was blocked by the user")))
+        blocked = Fault(error=forbidden("bot was blocked by the user"))
+        there.world.tg.faults.plan("sendMessage", blocked, chat=room.chat.id)  # type: ignore[attr-defined]
         await there.act("POST", f"/takeovers/{taken['takeover']}/messages", text="first words 旧")
 
         async def waits() -> bool:

@@ -71,19 +71,19 @@ def slow(seconds: float) -> Fault:
 
 
 class Faults:
-    """The plan: per method, in order. What is not planned goes well."""
+    """The plan: per method, or per method and chat, in order. What is not planned goes well."""
 
     def __init__(self) -> None:
         self._plan: dict[str, deque[Fault]] = defaultdict(deque)
 
-    def plan(self, method: str, *rungs: Fault) -> None:
+    def plan(self, method: str, *rungs: Fault, chat: int | None = None) -> None:
         """Let the next calls of the method (as documented: `sendMessage`) meet these faults, one each; `FINE` lets one
-        pass."""
-        self._plan[method].extend(rungs)
+        pass. `chat`: only those about that chat."""
+        self._plan[method if chat is None else f"{method} {chat}"].extend(rungs)
 
-    def take(self, method: str) -> Fault:
-        """Return what the next call of the method meets."""
-        rungs = self._plan[method]
+    def take(self, method: str, *, chat: str | None) -> Fault:
+        """Return what the next call of the method, about the chat, meets."""
+        rungs = self._plan.get(f"{method} {chat}") or self._plan[method]
         return rungs.popleft() if rungs else FINE
 
     def left(self) -> dict[str, int]:

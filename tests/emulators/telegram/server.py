@@ -53,8 +53,9 @@ class Server:
         try:
             bot = self._bot(request.match_info["token"])
             method = method_name(request.match_info["method"])
-            fault = self._faults.take(method)
-            result = await self._done(bot, method, await _params(request), fault)
+            params = await _params(request)
+            fault = self._faults.take(method, chat=str(params.get("chat_id")))
+            result = await self._done(bot, method, params, fault)
         except ApiError as error:
             return web.json_response(error.body(), status=error.code)
         if fault.done and fault.delay_s:
