@@ -217,13 +217,12 @@ class Responder:
             (event, amended(route, [said for said in about if said.subject == event.subject]))
             for event, route in zip(turn.events, routes, strict=True)
         ]
-        gone = [event for event, route in pairs if route is None]
-        for event in gone:
+        gone = [(event, said) for (event, route), said in zip(pairs, routes, strict=True) if route is None]
+        for _, said in gone:
             # An earlier start may have remembered it, and its deletion not have come that far: the next turn must not find it.
-            said = decode(event.body)
             await taken_out(self._memory, said, message_of(said).message_id)
         if gone:
-            await self._end(turn, gone, DELETED)
+            await self._end(turn, [event for event, _ in gone], DELETED)
         turn.events = tuple(event for event, route in pairs if route is not None)
         return [route for _, route in pairs if route is not None]
 
