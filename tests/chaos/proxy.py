@@ -1,9 +1,9 @@
 """A TCP proxy between a gateway and what it talks to, that does to their connections what networks do.
 
-Bytes that a mode holds back are not lost: they wait in the machine's buffers, and arrive when the mode ends, however long who
-sent them has given up, as a network's would that sends again. Only a cut loses some. No privileges are needed; what the
-kernel itself would notice (`tcp_user_timeout`, keepalives) is not tried, as the proxy's own end of a connection is always
-there.
+Bytes that a mode holds back are not lost: they wait here, and arrive when the mode ends, however long who sent them has given
+up, as a network's would that sends again; and when they were said is known (`said_ms`). Only a cut loses some. No privileges
+are needed; what the kernel itself would notice (`tcp_user_timeout`, keepalives) is not tried, as the proxy's own end of a
+connection is always there.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Literal, get_args
+
+from memory.ids import now_ms
 
 Mode = Literal["pass", "refuse", "hole", "deaf", "mute", "slow", "cut"]
 """`refuse`: all connections are reset, new ones at once. `hole`: nothing passes, either way; new ones are taken and hear nothing.
@@ -31,6 +33,8 @@ _HELD: dict[Mode, frozenset[Side]] = {
     "mute": frozenset({"server"}),
 }
 Address = tuple[str, int]
+_Piece = tuple[int, bytes | None]
+"""When something was said, and what; None: that no more comes."""
 
 
 class Proxy:
@@ -43,6 +47,7 @@ class Proxy:
         self.mode: Mode = "pass"
         self.port = 0
         self.taken = 0  # connections so far
+        self._said: dict[int, int] = {}  # by the port of our end at the server: a machine has 65,535
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Proxy]:
@@ -66,7 +71,8 @@ class Proxy:
         if mode == "refuse":
             self.reset()
         for link in list(self._links):
-            link.look()
+            link.arrive("client")
+            link.arrive("server")
 
     def reset(self) -> None:
         """Reset every connection that stands."""
@@ -77,6 +83,10 @@ class Proxy:
     def open(self) -> int:
         """How many connections stand."""
         return len(self._links)
+
+    def said_ms(self, port: int) -> int:
+        """Return when the client said what the server has heard last on the connection from this port, which is ours."""
+        return self._said[port]
 
     def _began(self, link: _Link) -> None:
         self.taken += 1
@@ -105,10 +115,7 @@ class _Link:
         self._proxy = proxy
         self._ends: dict[Side, asyncio.Transport] = {}
         self._full: set[Side] = set()  # whose own buffer is full, so that nothing more is read for it
-        self._late: dict[Side, deque[bytes | None]] = {
-            "client": deque(),
-            "server": deque(),
-        }  # by who said it; None: its end
+        self._late = {"client": deque[_Piece](), "server": deque[_Piece]()}  # by who said it
         self._ended: set[Side] = set()  # who says no more
         self._over = False
 
@@ -126,49 +133,61 @@ class _Link:
             self.look()
 
     def look(self) -> None:
-        """Read from those ends that are to be heard now."""
+        """Read from those ends for whose words there is room."""
         if len(self._ends) < 2 or self._over:
             return
-        held = _HELD.get(self._proxy.mode, frozenset())
         for side, transport in self._ends.items():
-            reading = side not in held and _other(side) not in self._full
-            (transport.resume_reading if reading else transport.pause_reading)()
+            (transport.pause_reading if _other(side) in self._full else transport.resume_reading)()
 
     def heard(self, side: Side, data: bytes | None) -> None:
-        """Pass on what an end has said; None: it says no more."""
-        late, mode = self._late[side], self._proxy.mode
+        """Pass on what an end has said, now or later; None: it says no more."""
+        mode = self._proxy.mode
         if mode == "cut" and side == "client" and data:
-            self._pass(side, data[: len(data) // 2])
+            self._pass(side, now_ms(), data[: len(data) // 2])
             self.abort(flush=True)
-        elif mode == "slow" or late:
-            late.append(data)
-            asyncio.get_running_loop().call_later(SLOW_S, self._arrive, side)
+            return
+        self._late[side].append((now_ms(), data))
+        if mode == "slow":
+            asyncio.get_running_loop().call_later(SLOW_S, self.arrive, side, 1)
         else:
-            self._pass(side, data)
+            self.arrive(side)
 
-    def _arrive(self, side: Side) -> None:
-        if self._late[side] and not self._over:
-            self._pass(side, self._late[side].popleft())
+    def arrive(self, side: Side, most: int | None = None) -> None:
+        """Pass on what was late of what an end has said, `most` pieces or all, if it is not held back."""
+        late = self._late[side]
+        for _ in range(len(late) if most is None else min(most, len(late))):
+            if self._over or self._holds(side):
+                return
+            self._pass(side, *late.popleft())
 
-    def _pass(self, side: Side, data: bytes | None) -> None:
-        to = self._ends.get(_other(side))
-        if to is None or to.is_closing():
-            return
-        if data is not None:
+    def _holds(self, side: Side) -> bool:
+        return side in _HELD.get(self._proxy.mode, ())
+
+    def _pass(self, side: Side, said_ms: int, data: bytes | None) -> None:
+        to = self._ends[_other(side)]
+        if data is None:
+            self._ended.add(side)
+            if len(self._ended) == 2 or to.is_closing():
+                self._close()
+            else:
+                to.write_eof()
+        elif not to.is_closing():
+            if side == "client":
+                self._proxy._said[to.get_extra_info("sockname")[1]] = said_ms
             to.write(data)
-            return
-        to.write_eof()
-        self._ended.add(side)
-        if len(self._ended) == 2:
-            self._close()
 
     def full(self, side: Side, *, full: bool) -> None:
         (self._full.add if full else self._full.discard)(side)
         self.look()
 
     def lost(self, side: Side) -> None:
-        """An end is gone. In a mode that holds it back nothing is read from it, so that this is noticed when the mode ends."""
-        self.abort()
+        """An end is gone, and with it the other; where the mode holds back what it said, when that has arrived."""
+        if self._over:
+            return
+        if self._holds(side):
+            self._late[side].append((now_ms(), None))
+        else:
+            self.abort()
 
     def _close(self) -> None:
         """Both have ended: what is still on its way goes out."""

@@ -22,7 +22,7 @@ from memory.ids import now_ms
 from tests.chaos.acting import Acting
 from tests.chaos.by_webhook import HookWay
 from tests.chaos.checker import Violation, allowed, check
-from tests.chaos.cluster import Cluster, cluster
+from tests.chaos.cluster import Cluster, Instance, cluster
 from tests.chaos.evidence import Call, canaries, tokens
 from tests.chaos.gathering import evidence, still_open
 from tests.chaos.people import PUBLIC, Way
@@ -31,7 +31,7 @@ from tests.chaos.talk import answer, lines, places
 from tests.chaos.ways import ways_of
 from tests.emulators.slack.server import slack
 from tests.emulators.telegram.emulator import telegram
-from tests.scenarios.world import Hook, Prompt, model_server, write_config
+from tests.scenarios.world import Hook, ModelServer, Prompt, model_server, write_config
 from tests.services import Postgres, Valkey, as_admin
 
 LEASE_S = 3.0
@@ -133,8 +133,8 @@ async def world(options: Options, *, postgres: Postgres, valkey: Valkey, folder:
         tg = await stack.enter_async_context(telegram(hosts={PUBLIC: "http://127.0.0.1:9"}, reads_all=True))
         tg.flood.enforce()
         models = [
-            await stack.enter_async_context(model_server(partial(_asked, calls, number)))
-            for number in range(options.instances)
+            await stack.enter_async_context(model_server(lambda prompt: answer(prompt[-1]["content"])))
+            for _ in range(options.instances)
         ]
         session = await stack.enter_async_context(
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True, limit=0))
@@ -158,17 +158,20 @@ async def world(options: Options, *, postgres: Postgres, valkey: Valkey, folder:
         config = folder / "clew.yaml"
         made = await stack.enter_async_context(cluster(config, options.instances, upstreams=upstreams, urls=urls))
         hook._gateway = made
+        for instance, model in zip(made.instances, models, strict=True):
+            model.script = partial(_asked, calls, instance, model)
         for way in ways.values():
             way.reach(made.url)
         acting = Acting(made, postgres=postgres, valkey=valkey, ways=ways, change=change)
         yield World(options, made, acting, ways, calls, storage)
 
 
-def _asked(calls: list[Call], instance: int, prompt: Prompt) -> AsyncIterator[str]:
+def _asked(calls: list[Call], instance: Instance, model: ModelServer, prompt: Prompt) -> AsyncIterator[str]:
     """Note a question, and answer it."""
     asked = prompt[-1]["content"]
     words = canaries(json.dumps([message["content"] for message in prompt], ensure_ascii=False))
-    calls.append(Call(at_ms=now_ms(), instance=instance, tokens=tuple(tokens(asked)), words=words))
+    at_ms = instance.links["model"].said_ms(model.port)
+    calls.append(Call(at_ms=at_ms, instance=instance.number, tokens=tuple(tokens(asked)), words=words))
     return answer(asked)
 
 

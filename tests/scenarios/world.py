@@ -73,10 +73,12 @@ class ModelServer:
     models: list[str] = field(default_factory=list)  # who was asked: parallel to `prompts`
     usage: tuple[int, int] | None = None  # the tokens it reports of each call, in and out; None: none
     url: str = ""
+    port: int = 0  # from which the question came that a script is called with
     called: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def complete(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
+        self.port = request.transport.get_extra_info("peername")[1] if request.transport is not None else 0
         prompt: Prompt = body["messages"]
         script = self._for_memory(prompt)
         if script is None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 import pytest
 
+from memory.ids import now_ms
 from tests.chaos.proxy import MODES, SLOW_S, Mode, Proxy
 
 
@@ -20,8 +23,10 @@ class Server:
     heard: bytes = b""
     more: asyncio.Event = field(default_factory=asyncio.Event)
     ended: int = 0
+    ports: list[int] = field(default_factory=list)  # from which it was connected to
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.ports.append(writer.get_extra_info("peername")[1])
         try:
             while data := await reader.read(65536):
                 self.heard += data
@@ -134,6 +139,50 @@ async def test_refused_and_let_in_again() -> None:
         proxy.set("pass")
 
         assert b"two\n" == await asked(await connected(), b"two\n")
+
+
+@pytest.mark.parametrize("mode", ["hole", "deaf", "slow"])
+async def test_when_it_was_said_is_known(mode: Mode) -> None:
+    """Of what arrives late, too: a question that was sent before something happened, and is heard after it, was sent before."""
+    async with between() as (there, proxy, connected):
+        ends = await connected()
+        assert b"one\n" == await asked(ends, b"one\n")
+        port = there.ports[0]
+        first_ms = proxy.said_ms(port)
+        proxy.set(mode)
+        ends[1].write(b"late\n")
+        await asyncio.sleep(0.05)
+        assert first_ms == proxy.said_ms(port)
+        happened_ms = now_ms()
+        await asyncio.sleep(0.05)
+        proxy.set("pass")
+        await there.until(b"late\n")
+
+        assert first_ms <= proxy.said_ms(port) <= happened_ms
+        assert b"late\n" == await asyncio.wait_for(ends[0].readline(), 10)
+        assert b"new\n" == await asked(ends, b"new\n")
+        assert happened_ms < proxy.said_ms(port)
+
+
+async def test_what_a_killed_client_has_said_arrives() -> None:
+    """Reset in a hole: what it had said is heard all the same, and then its end."""
+    async with between() as (there, proxy, connected):
+        _, writer = await connected()
+        await there.until(b"")
+        proxy.set("hole")
+        writer.write(b"late\n")
+        await asyncio.sleep(0.05)
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        writer.transport.abort()
+        await asyncio.sleep(0.05)
+        assert (b"", 0) == (there.heard, there.ended)
+        proxy.set("pass")
+
+        await there.until(b"late\n")
+        await there.left()
+        async with asyncio.timeout(10):
+            while proxy.open:
+                await asyncio.sleep(0.01)
 
 
 @pytest.mark.parametrize("mode", ["hole", "deaf"])
