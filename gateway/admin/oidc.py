@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import secrets
 import time
 from base64 import urlsafe_b64encode
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from config.admin import OidcSettings
-from gateway.admin.oidc_source import Endpoints, ProviderFault, Source
+from gateway.admin.oidc_source import Endpoints, ProviderFault, Source, TurnedAway
 
 if TYPE_CHECKING:
     from joserfc.jwk import KeySet
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 BEGUN_S = 600
 """Seconds between the beginning and the way back at most."""
+_EPOCH = re.compile(r"[0-9]{1,12}")
 MOST_ROLES = 1000
 MOST_AT_ONCE = 50
 """Who come back at the same time at most: anybody may say that they do, and the provider is asked about each."""
@@ -69,17 +71,18 @@ class Provider:
         return Begun(url, kept)
 
     async def finish(self, kept: str, query: Mapping[str, str], back: str, *, now_s: float) -> Claims:
-        """Return who comes back with `query`, if it was this browser that went. Raises `ProviderFault`."""
+        """Return who comes back with `query`, if it was this browser that went. Raises `ProviderFault`, of these
+        `TurnedAway` where that is not so."""
         if not hmac.compare_digest(query.get("state", "").encode(errors="replace"), derived(kept, "state").encode()):
-            raise ProviderFault("the way back does not belong to a way there of this browser; begin again")
+            raise TurnedAway("the way back does not belong to a way there of this browser; begin again")
         began, _, secret = kept.partition(".")
-        if not secret or not began.isdigit() or not 0 <= now_s - int(began) + 5 <= BEGUN_S:
-            raise ProviderFault("it took too long to come back from the identity provider; begin again")
+        if not secret or not _EPOCH.fullmatch(began) or not 0 <= now_s - int(began) + 5 <= BEGUN_S:
+            raise TurnedAway("it took too long to come back from the identity provider; begin again")
         if "error" in query:
-            raise ProviderFault(f"the identity provider refuses: {query['error'][:100]!r}")
+            raise TurnedAway(f"the identity provider refuses: {query['error'][:100]!r}")
         endpoints = await self._source.document()
         if query.get("iss", endpoints.issuer) != endpoints.issuer:  # RFC 9207
-            raise ProviderFault("another identity provider answers")
+            raise TurnedAway("another identity provider answers")
         token = await self._exchanged(endpoints, query.get("code", ""), derived(kept, "verifier"), back)
         return self._claims(await self._verified(token, nonce=derived(kept, "nonce"), now_s=now_s))
 

@@ -34,6 +34,10 @@ class ProviderFault(GatewayFault):
     set it up; it holds no token."""
 
 
+class TurnedAway(ProviderFault):
+    """Nobody failed: who comes back did not go from here, took too long, brings a code that is not good, or was refused there."""
+
+
 class Endpoints(msgspec.Struct, frozen=True):
     """What is needed of the discovery document."""
 
@@ -130,7 +134,8 @@ class Source:
             async with asyncio.timeout(settings.timeout_s), client:
                 yield client
         except OAuthError as exc:
-            raise ProviderFault(f"the identity provider refuses: {str(exc.error)[:100]!r}") from exc
+            fault = TurnedAway if exc.error == "invalid_grant" else ProviderFault  # RFC 6749, 5.2: the code's fault
+            raise fault(f"the identity provider refuses: {str(exc.error)[:100]!r}") from exc
         except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as exc:
             raise ProviderFault(f"the identity provider does not answer: {type(exc).__name__}") from exc
         except ValueError as exc:  # an answer that is no JSON

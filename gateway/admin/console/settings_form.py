@@ -26,6 +26,7 @@ UNSET = "*"
 """Stands in a list's field where null is not the same as an empty list."""
 PREFIX = "v."
 _SECRETS = 2
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
 """Secrets of a list that count at once: a new one, and the one before."""
 
 _LONGEST = 32
@@ -327,7 +328,7 @@ def _read(setting: Setting, text: str) -> Any:
         case "truth":
             return text == "true"
         case "whole":
-            return int(text) if text.lstrip("-").isdecimal() and text.isascii() else text
+            return int(text) if _WHOLE.fullmatch(text) else text
         case "number":
             return _number(text)
         case "list":

@@ -16,13 +16,13 @@ from gateway.admin.console.sign_in_words import WORDS
 from gateway.admin.console.signing import NOBODY, SIGN_IN, local_path
 from gateway.admin.console.visit import Visit
 from gateway.admin.oidc import BEGUN_S
-from gateway.admin.oidc_source import ProviderFault
+from gateway.admin.oidc_source import ProviderFault, TurnedAway
 from gateway.admin.signing_in import Entered, NotSignedIn
 
 logger = logging.getLogger(__name__)
 
 BACK = f"{SIGN_IN}/back"
-_STATUS = {"wrong": 422, "wait": 429, "no_rights": 403, "off": 404, "open": 403, "provider": 502}
+_STATUS = {"wrong": 422, "wait": 429, "no_rights": 403, "off": 404, "open": 403, "turned_away": 403, "provider": 502}
 
 
 def part(door: Doorman) -> Part:
@@ -120,7 +120,8 @@ class _Pages:
         if isinstance(fault, NotSignedIn):
             return self._shown(visit, to=to, reason=fault.reason)
         logger.warning("identity provider signed nobody in", extra={"reason": str(fault)})
-        return self._shown(visit, to=to, reason="provider", detail=str(fault))
+        reason = "turned_away" if isinstance(fault, TurnedAway) else "provider"
+        return self._shown(visit, to=to, reason=reason, detail=str(fault))
 
     def _shown(
         self, visit: Visit, *, to: str, name: str = "", reason: str = "", wait_s: int = 0, detail: str = ""

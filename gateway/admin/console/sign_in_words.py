@@ -34,6 +34,10 @@ WORDS: Catalogue = {
         "en": "The identity provider signed nobody in. Try again; if it stays so, this tells an owner why:",
         "zh": "身份提供方未能完成登录。请重试；如果问题依旧，以下信息可以帮助所有者查明原因：",
     },
+    "sign_in.problem.turned_away": {
+        "en": "You were not signed in. Begin again; if it stays so, this tells an owner why:",
+        "zh": "未能登录。请重新开始；如果问题依旧，以下信息可以帮助所有者查明原因：",
+    },
     "sign_in.problem.open": {
         "en": "Nobody signs in over this line: anybody on the way could read the password. Reach the console by https (and set "
         "server.public_url, or server.trusted_proxies for your proxy), or on the gateway's own machine.",

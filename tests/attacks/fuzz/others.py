@@ -5,18 +5,23 @@ from __future__ import annotations
 import json
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol, runtime_checkable
+from urllib.parse import parse_qsl, urlsplit
 
+import aiohttp
 import yaml
 
 from config.loader import load
 from config.problems import InvalidSettings
+from gateway.admin.oidc import derived
 from tests.attacks.fuzz import seeds
 from tests.attacks.fuzz.cases import Kind, Of
 from tests.attacks.fuzz.mutators import BYTES, Raw, Tree, encoded
-from tests.attacks.fuzz.targets import LIMIT_S, Outcome, bent, is_text
+from tests.attacks.fuzz.targets import LIMIT_S, Outcome, bent, form, is_text, judged
+from tests.attacks.fuzz.wire import BENDS, Request, sent
+from tests.emulators.oidc.provider import Issuer
 from tests.emulators.slack.sockets import Sockets
 from tests.emulators.telegram.bots import Bot
 from tests.emulators.telegram.emulator import Telegram
@@ -105,6 +110,56 @@ class PolledTarget:
         return Outcome()
 
 
+class BackTarget:
+    """Ways back from the identity provider, each of somebody who went there before: a tree of `query` and `cookie`."""
+
+    name = "ways back"
+    of: tuple[Of, ...] = ("tree", "wire")
+
+    def __init__(self, browser: aiohttp.ClientSession, provider: Issuer, port: Callable[[], int]) -> None:
+        """`browser` keeps no cookies."""
+        self._browser, self._provider, self._port = browser, provider, port
+
+    def seeds(self) -> Mapping[str, Tree]:
+        whole = {"code": "x", "state": "x", "iss": "x"}
+        return {
+            "whole": {"query": whole, "cookie": {"kept": "1790000000.x", "to": "%2Fadmin"}},
+            "refused": {"query": {"error": "access_denied", "state": "x"}, "cookie": {"kept": "1.x", "to": "x"}},
+            "own state": {"query": whole, "cookie": {"kept": "²." + "9" * 4_500, "to": ""}},
+        }
+
+    async def hand_in(self, kind: Kind, number: int, rng: random.Random) -> Outcome:
+        url = f"http://127.0.0.1:{self._port()}/admin/sign-in/provider"
+        async with self._browser.get(url, allow_redirects=False) as response:
+            name, kept = next((one.key, one.value) for one in response.cookies.values() if "~" in one.value)
+            back = urlsplit(self._provider.signed_in(response.headers["Location"]))
+        tree = self.seeds()[kind.seed]
+        good = dict(parse_qsl(back.query))
+        query = {key: good.get(key, value) for key, value in tree["query"].items()}
+        cookie = tree["cookie"]
+        if kind.seed == "own state":  # anybody can make one that fits a cookie of theirs
+            query["state"] = derived(cookie["kept"], "state")
+        else:
+            cookie = dict(zip(("kept", "to"), kept.split("~"), strict=True))
+        made = bent({"query": query, "cookie": cookie}, kind)
+        given = made if isinstance(made, dict) else {}
+        held = given.get("cookie", {})
+        value = "~".join(map(text_of, held.values())) if isinstance(held, dict) else text_of(held)
+        cookie_header = f"{name}={value}".replace("\r", "").replace("\n", "").replace("\x00", "")[:6_000]
+        request = Request(
+            method="GET", path=f"{back.path}?{form(given.get('query', {})).decode()}"[:7_000],
+            headers=(("Cookie", cookie_header),),
+        )  # fmt: skip
+        if kind.of == "wire":
+            request = BENDS[kind.act](request, rng)
+        try:
+            return judged(await sent(self._port(), request, within_s=LIMIT_S), kind)
+        except TimeoutError:
+            return Outcome(fault=f"no answer within {LIMIT_S:g} s")
+        except OSError as exc:
+            return Outcome(fault=None if kind.of == "wire" else f"connection: {type(exc).__name__}")
+
+
 class YamlTarget:
     """Settings files, read as a start reads them: by the loader, in this process."""
 
@@ -164,11 +219,15 @@ class CommandTarget:
 
 
 def _argument(value: Tree) -> str:
-    text = (
+    return text_of(value).replace("\x00", "").encode("utf-8", "replace").decode()[:100_000]
+
+
+def text_of(value: Tree) -> str:
+    """Return a value where only texts can stand."""
+    return (
         value
         if isinstance(value, str)
         else value.text
         if isinstance(value, Raw)
         else encoded(value).decode(errors="replace")
     )
-    return text.replace("\x00", "").encode("utf-8", "replace").decode()[:100_000]

@@ -19,6 +19,7 @@ from gateway.admin.table import OPERATIONS
 from tests.admin_examples import example
 from tests.attacks.fuzz import others, targets
 from tests.attacks.fuzz.targets import Target
+from tests.emulators.oidc.provider import CLIENT_ID, CLIENT_SECRET, Issuer, issuer
 from tests.scenarios.admins import Admins, Reader, asked
 from tests.scenarios.platforms import Room, World, world
 from tests.scenarios.stage import Stage
@@ -29,10 +30,12 @@ from tests.serving import JWT_SECRET
 SHARES = {
     "webhook hook": 14, "webhook api": 6, "chat page": 9, "looks": 8, "Slack events": 16, "Slack forms": 6, "Slack socket": 10,
     "Telegram webhook": 13, "Telegram polled": 7, "admin API": 6, "console forms": 3, "settings": 5, "command line": 0.6,
+    "ways back": 2,
 }  # fmt: skip
 """Of a run's kinds, for each target."""
 
-BODY = """  hook: {kind: webhook, secrets: ["${HOOK}"], limits: {per_minute: 100000}, body_s: 1, sync_s: 5}
+BODY = (
+    """  hook: {kind: webhook, secrets: ["${HOOK}"], limits: {per_minute: 100000}, body_s: 1, sync_s: 5}
   api:
     kind: webhook
     jwt: {algorithms: [HS256], issuer: "https://id.example", audience: clew, secret: "SHARED"}
@@ -41,7 +44,11 @@ BODY = """  hook: {kind: webhook, secrets: ["${HOOK}"], limits: {per_minute: 100
     sync_s: 5
   chat: {kind: console, limits: {per_minute: 100000}, body_s: 1}
 memory: {model: none}
+admin: {oidc: {issuer: "ISSUER", client_id: CLIENT, client_secret: "OIDC_SECRET", roles: {admins: [viewer]}}}
 """.replace("SHARED", JWT_SECRET)
+    .replace("CLIENT", CLIENT_ID)
+    .replace("OIDC_SECRET", CLIENT_SECRET)
+)
 
 LEFT_ALONE = {"users.password", "users.add", "turns.tail", "users.remove", "tokens.revoke", "sessions.end"}
 """Acts that cost a password's hash each, do not end, or would end who asks."""
@@ -54,6 +61,7 @@ class There:
     world: World
     stage: Stage
     admins: Admins
+    provider: Issuer
     targets: list[Target]
     good: dict[str, Callable[[], Awaitable[None]]]  # by the target's name: say something good, and see it answered
     channels: dict[str, str]  # by the target's name: whose rows and lines are counted
@@ -76,11 +84,13 @@ async def fuzzed(folder: Path, *, storage: str | None = None) -> AsyncIterator[T
     async with (
         aiohttp.ClientSession() as session,
         aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser,
+        aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as stranger,
+        issuer() as provider,
         world(
             folder,
             agents="default: {kind: demo}",
             memory="body_s: 1",
-            body=BODY,
+            body=BODY.replace("ISSUER", provider.url),
             server="log_level: debug, keepalive_s: 2",
             storage=storage,
         ) as there,
@@ -88,13 +98,15 @@ async def fuzzed(folder: Path, *, storage: str | None = None) -> AsyncIterator[T
         stage = Stage(folder, there.model, there.gateway, session, storage)
         admins = Admins(stage)
         await admins.user("Olga")
-        made = There(there, stage, admins, [], {}, {})
-        made.targets += await _targets(made, browser, folder)
+        made = There(there, stage, admins, provider, [], {}, {})
+        made.targets += await _targets(made, browser, stranger, folder)
         _good(made, session)
         yield made
 
 
-async def _targets(made: There, browser: aiohttp.ClientSession, folder: Path) -> list[Target]:
+async def _targets(
+    made: There, browser: aiohttp.ClientSession, stranger: aiohttp.ClientSession, folder: Path
+) -> list[Target]:
     http, socket = made.world.slack("slack-http"), made.world.slack("slack-socket")
     polled, pushed = made.world.telegram("telegram-polling"), made.world.telegram("telegram-webhook")
     owner = await made.admins.token("owner")
@@ -129,6 +141,7 @@ async def _targets(made: There, browser: aiohttp.ClientSession, folder: Path) ->
         others.PolledTarget(made.world.tg, polled.bot),
         targets.admin(made.port, acts, owner),
         targets.forms(made.port, pages, cookie=cookie, csrf=csrf),
+        others.BackTarget(stranger, made.provider, made.port),
         others.YamlTarget(folder, {"default": (ROOT / "config/default.yaml").read_text(), "whole": config.read_text()}),
         others.CommandTarget(LINES, config),
     ]  # fmt: skip

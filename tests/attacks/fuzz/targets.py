@@ -111,10 +111,11 @@ class HttpTarget:
             return Outcome(fault=f"no answer within {LIMIT_S:g} s")
         except OSError as exc:
             return Outcome(fault=None if kind.of == "wire" else f"connection: {type(exc).__name__}")
-        return _judged(answer, kind)
+        return judged(answer, kind)
 
 
-def _judged(answer: Answer, kind: Kind) -> Outcome:
+def judged(answer: Answer, kind: Kind) -> Outcome:
+    """Return what is to be held against an answer, and what it says."""
     if answer.status == 0:
         return Outcome(fault=None if kind.of == "wire" else "closed without an answer")
     if answer.status >= 500 and not (answer.status == 503 and "retry-after" in answer.headers):

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 
 from config.admin import OidcSettings
 from gateway.admin.oidc import BEGUN_S, MOST_AT_ONCE, Claims, Provider, derived
-from gateway.admin.oidc_source import ProviderFault
+from gateway.admin.oidc_source import ProviderFault, TurnedAway
 from tests.emulators.oidc.provider import CLIENT_ID, CLIENT_SECRET, Issuer, issuer, made_key
 from tests.services import free_port, silent_server
 
@@ -156,7 +156,7 @@ async def test_a_code_is_good_once(provider: Issuer) -> None:
     query = query_of(provider.signed_in(begun.url))
     await client.finish(begun.kept, query, BACK, now_s=time.time())
 
-    with pytest.raises(ProviderFault, match="invalid_grant"):
+    with pytest.raises(TurnedAway, match="invalid_grant"):
         await client.finish(begun.kept, query, BACK, now_s=time.time())
 
 
@@ -167,7 +167,7 @@ async def test_a_stolen_code_is_of_no_use(provider: Issuer) -> None:
     theirs, mine = [await client.begin(BACK, now_s=time.time()) for _ in range(2)]
     stolen = query_of(provider.signed_in(theirs.url))
     for kept in (mine.kept, "", "0.", f"{int(time.time())}.", "\ud800"):
-        with pytest.raises(ProviderFault, match="begin again"):
+        with pytest.raises(TurnedAway, match="begin again"):
             await client.finish(kept, stolen, BACK, now_s=time.time())
     with pytest.raises(ProviderFault, match="invalid_grant"):
         await client.finish(mine.kept, stolen | {"state": query_of(mine.url)["state"]}, BACK, now_s=time.time())
@@ -176,8 +176,8 @@ async def test_a_stolen_code_is_of_no_use(provider: Issuer) -> None:
 async def test_a_cookie_that_names_no_secret_opens_nothing(provider: Issuer) -> None:
     """What a page without a cookie could compute is no proof that the browser began here."""
     client = Provider(settings(provider.url))
-    for kept in ("", f"{int(time.time())}.", "x.y"):
-        with pytest.raises(ProviderFault, match="begin again"):
+    for kept in ("", f"{int(time.time())}.", "x.y", f"{'9' * 5_000}.y", "².y", "١٧.y", "-1.y"):
+        with pytest.raises(TurnedAway, match="begin again"):
             await client.finish(kept, {"state": derived(kept, "state"), "code": "c"}, BACK, now_s=time.time())
 
 
