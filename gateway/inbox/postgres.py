@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from types import TracebackType
 
 from psycopg import AsyncConnection, Error
@@ -85,8 +85,9 @@ class PostgresInbox:
         entry: Entry | None = None,
         clock_s: Callable[[], float] = boottime_s,
     ) -> None:
-        """`timeout_s` bounds one statement and the wait for a connection; leases last `lease_s` without renewal, by the
-        server's clock; `poll_s` is the time between two looks for what no signal told; `accept_max` messages may wait;
+        """`pool_size` connections work at once; one more is for renewals, as a lease that waits behind work is lost, and the work
+        done again. `timeout_s` bounds one statement and the wait for a connection; leases last `lease_s` without renewal, by
+        the server's clock; `poll_s` is the time between two looks for what no signal told; `accept_max` messages may wait;
         `entry` is what this instance tells the others of itself (None: nothing), and the number it insists on. `clock_s` is
         ours, for what must not happen when a lease may have run out."""
         self._dsn = dsn
@@ -105,13 +106,14 @@ class PostgresInbox:
             connection_class=AsyncConnection,
             kwargs=how_to_connect(timeout_s),
             min_size=2,
-            max_size=pool_size,
+            max_size=pool_size + 1,
             open=False,
             configure=self._configure,
             timeout=timeout_s,
             reconnect_timeout=timeout_s,  # whoever needs a connection then tries at once: no waits grow with the outage
             name="queues",
         )
+        self._working = asyncio.Semaphore(pool_size)
         self._member = Member(
             dsn,
             pool=self._pool,
@@ -189,7 +191,7 @@ class PostgresInbox:
 
     async def renew(self, claims: Sequence[Claim]) -> list[Claim]:
         # Not while lanes are being given up: a lane just released would look lost to a caller not yet told so.
-        async with self._releasing, self._connection() as db:
+        async with self._releasing, self._connection(spare=True) as db:
             asked, owner = self._clock_s(), self._member.id
             renewed, held = await events.renew(db, claims, owner=owner, lease_s=self._lease_s)
         self._hold(renewed, owner, asked)
@@ -428,7 +430,7 @@ class PostgresInbox:
             return await events.finish(db, batch, owner=self._member.id)
 
     async def _release_batch(self, batch: Sequence[Release]) -> Sequence[bool]:
-        async with self._releasing, self._connection() as db:
+        async with self._connection() as db, self._releasing:
             results = await events.release(db, batch, owner=self._member.id)
         for job, released in zip(batch, results, strict=True):
             if released:
@@ -463,9 +465,13 @@ class PostgresInbox:
     # --- connections
 
     @asynccontextmanager
-    async def _connection(self) -> AsyncIterator[Connection]:
-        # The server's own limit, for one statement, comes first, unless the server or the way there hangs.
-        with translated():
+    async def _connection(self, *, spare: bool = False) -> AsyncIterator[Connection]:
+        with translated(), ExitStack() as place:
+            if not spare:
+                async with asyncio.timeout(self._timeout_s):
+                    await self._working.acquire()
+                place.callback(self._working.release)
+            # The server's own limit, for one statement, comes first, unless the server or the way there hangs.
             async with lent(self._pool, limit_s=2 * self._timeout_s) as db:
                 yield db
 

@@ -36,6 +36,7 @@ from tests.contracts.queues import (
 from tests.services import running_postgres
 
 FAILED = Outcome(state="failed")
+_READING = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT address%settled_ms >=%'"
 UNHEARD = Outcome(state="ignored", rule="unheard")
 
 
@@ -290,6 +291,26 @@ async def test_lock_held_by_a_stranger_is_busy_not_for_ever(postgres_url: str) -
             with pytest.raises(StoreBusy):
                 await queues.accept(message(), lane="l", dedupe_ids=["m"])
         assert "accepted" == (await queues.accept(message(), lane="l", dedupe_ids=["m"])).verdict
+
+
+async def test_a_renewal_waits_for_no_work(postgres_url: str) -> None:
+    """Every connection that works hangs in a slow database, and more work waits for one: leases are renewed all the same, as
+    each that is lost makes the slow database do its turn again."""
+    async with open_queues(postgres_url, timeout_s=30) as queues, open_queues(postgres_url) as other:
+        await accept(queues)
+        claim = await claim_one(queues)
+        async with await psycopg.AsyncConnection.connect(postgres_url) as stranger:
+            await stranger.execute("LOCK TABLE outbox_chunks IN ACCESS EXCLUSIVE MODE")
+            reading = [asyncio.create_task(queues.recent("hook", since_ms=NOW_MS)) for _ in range(20)]
+            async with asyncio.timeout(20):
+                while execute(postgres_url, _READING)[0][0] < 6:
+                    await asyncio.sleep(0.05)
+                kept = await queues.renew([claim])
+            assert [claim] == kept
+            assert not any(task.done() for task in reading)
+            assert execute(postgres_url, _READING)[0][0] == 6, "those that work are no more than the pool"
+        assert [[]] * 20 == await asyncio.gather(*reading)
+        assert [] == await other.claim(1)
 
 
 async def test_the_backlog_is_counted_by_one_for_all(postgres_url: str) -> None:
