@@ -169,17 +169,24 @@ class _Statements:
         self._db = db
 
     async def rows(self, sql: str, **values: Value) -> Sequence[Row]:
-        cursor = await self._db.execute(_for_driver(sql), stored(values))
+        cursor = await self._executed(sql, values)
         return await cursor.fetchall() if cursor.description is not None else ()
 
     async def run(self, sql: str, **values: Value) -> int:
-        cursor = await self._db.execute(_for_driver(sql), stored(values))
-        return cursor.rowcount
+        return (await self._executed(sql, values)).rowcount
+
+    async def _executed(self, sql: str, values: dict[str, Value]) -> psycopg.AsyncRawCursor[Row]:
+        numbered, names = _for_server(sql)
+        held = stored(values)
+        return await psycopg.AsyncRawCursor(self._db).execute(numbered, [held[name] for name in names])
 
 
-@cache
-def _for_driver(sql: str) -> bytes:
-    return _PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%")).encode()
+@cache  # not by the driver: it reads a statement of many rows anew each time
+def _for_server(sql: str) -> tuple[bytes, tuple[str, ...]]:
+    """Return the statement as the server takes it, and the names in the order of its numbers."""
+    names = tuple(dict.fromkeys(_PARAMETER.findall(sql)))
+    numbers = {name: f"${number}" for number, name in enumerate(names, 1)}
+    return _PARAMETER.sub(lambda match: numbers[match[1]], sql).encode(), names
 
 
 @contextmanager
