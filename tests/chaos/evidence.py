@@ -104,8 +104,8 @@ class Post:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A question that the model's server got: when the instance had sent it, however long it was on its way; what it was to answer,
-    and the canaries anywhere in it."""
+    """A question that the model's server got: when the instance had sent it, however long it was on its way; what it was to
+    answer, and the canaries anywhere in it."""
 
     at_ms: int
     instance: int
