@@ -15,7 +15,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -189,8 +189,10 @@ def running_postgres() -> Iterator[Postgres]:
 class Valkey:
     """A running Redis-protocol server without persistence."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, options: Sequence[str] = ()) -> None:
+        """`options` are more of the server's own."""
         self.folder = folder
+        self._options = options
         self.port = free_port()
         self.process: subprocess.Popen[bytes] | None = None
         installed = os.environ.get("CLEW_REDIS_SERVER")
@@ -209,8 +211,9 @@ class Valkey:
         return self.url
 
     def start(self) -> None:
+        reached = ["--port", str(self.port), "--bind", "127.0.0.1"]
         self.process = subprocess.Popen(
-            [str(self._binary), "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"],
+            [str(self._binary), *reached, "--save", "", "--appendonly", "no", *self._options],
             cwd=self.folder,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
