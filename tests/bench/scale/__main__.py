@@ -20,6 +20,7 @@ PARTS = (
     "copying",
     "bell",
     "round_trips",
+    "engines",
     "soak",
 )
 
