@@ -116,9 +116,9 @@ class OpenAIAgent:
     async def probe(self) -> None:
         """Ask for the list of models, without retries, within `connect_s`. A service without such a list (404, 405) was
         reached all the same. Raises `AgentFault`."""
-        import openai
-
         client = await self.open()
+        import openai  # not before: it takes a second, in a thread of its own
+
         call = _raw(client, "/models")
         try:
             response = await self._connected(call, seconds=self._settings.connect_s, deadline=math.inf)
@@ -147,9 +147,9 @@ class OpenAIAgent:
 
     async def _post(self, context: Context, *, deadline: float) -> httpx2.Response:
         """Send the request and return the response as soon as its head is there; finds the service's dialect."""
+        client = await self.open()
         import openai
 
-        client = await self.open()
         dialect = self._dialect
         seconds = self._settings.connect_s + self._settings.idle_s
         while True:

@@ -117,10 +117,10 @@ class OpenAIEmbedder:
 
     async def _posted(self, content: bytes, *, limit: int) -> bytes:
         """Return the body of the answer, of `limit` bytes at most."""
-        import httpx2
+        client = await self._opened()
+        import httpx2  # not before: they take a second, in a thread of their own
         import openai
 
-        client = await self._opened()
         body = bytearray()
         try:
             response = await _raw(client, content)
