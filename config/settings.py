@@ -138,7 +138,9 @@ class QueueSettings(Section):
 
 
 class DatabaseSettings(Section):
-    pool: int = Field(10, ge=2, le=200, description="PostgreSQL connections per store.")
+    pool: int = Field(
+        6, ge=2, le=200, description="PostgreSQL connections at work per store; the queue has one more for its leases."
+    )
     timeout_s: float = Field(
         10, gt=0, description="Seconds one statement, or the wait for a connection or lock, may take."
     )
