@@ -179,7 +179,6 @@ async def _lines_table(url: str, on_standby: str, model_url: str) -> Table:
         rows=rows,
         notes=(
             "Each line on the standby first, then on the primary beside a gateway; `serve` on the primary is that gateway.",
-            "What differs: the settings' revision in `show`, which knows where `storage` is, and rows of the running gateway.",
             "`admin turns.list` asks a running gateway by `--url`, never a database; here none is named.",
         ),
     )  # fmt: skip
@@ -191,11 +190,12 @@ def _named(line: list[str], turn: object, person: object) -> str:
 
 
 def _differing(here: Line, there: Line) -> str | None:
-    """Return how many lines of the output are others on the standby; None where one of the two failed."""
+    """Return how many lines of the output are others on the standby, and how those begin; None where one of the two failed."""
     if here.code or there.code:
         return None
-    both = list(itertools.zip_longest(here.out.splitlines(), there.out.splitlines()))
-    return f"{sum(one != other for one, other in both)} of {len(both)}"
+    both = list(itertools.zip_longest(here.out.splitlines(), there.out.splitlines(), fillvalue=""))
+    others = [(one.split() or [""])[0] for one, other in both if one != other]
+    return f"{len(others)} of {len(both)}{': ' if others else ''}{', '.join(others[:3])}"
 
 
 async def _run(config: Path, storage: str, *line: str) -> Line:
