@@ -148,7 +148,7 @@ def _load(running: Sequence[Gateway], per_s: int, each_s: int, number: int) -> L
     # The same people again and again: what is kept of each of them may not grow for ever either.
     return Load(
         urls=[gateway.url for gateway in running], turns=turns, in_flight=0, conversations=CONVERSATIONS, name="soak",
-        per_s=per_s, first=number * turns, newcomers=NEWCOMERS,
+        per_s=per_s, first=number * turns, newcomers=int(os.environ.get("NEWCOMERS", NEWCOMERS)),
     )  # fmt: skip
 
 
