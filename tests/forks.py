@@ -16,6 +16,7 @@ import json
 import os
 import runpy
 import selectors
+import shutil
 import signal
 import socket
 import subprocess
@@ -134,7 +135,9 @@ async def _reader(end: int, limit: int) -> asyncio.StreamReader:
 @cache
 def _forking() -> str:
     """Start what forks; return where it listens."""
-    path = f"{tempfile.mkdtemp(prefix='clew-forks-')}/socket"
+    folder = tempfile.mkdtemp(prefix="clew-forks-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = f"{folder}/socket"
     # As little as anybody's shell has. It is not measured itself: what it imports, the test process has imported too.
     environ = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     process = subprocess.Popen(
