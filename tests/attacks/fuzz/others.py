@@ -130,7 +130,9 @@ class BackTarget:
 
     async def hand_in(self, kind: Kind, number: int, rng: random.Random) -> Outcome:
         url = f"http://127.0.0.1:{self._port()}/admin/sign-in/provider"
-        async with self._browser.get(url, headers={"Host": "127.0.0.1"}, allow_redirects=False) as response:  # as `wire` does
+        async with self._browser.get(
+            url, headers={"Host": "127.0.0.1"}, allow_redirects=False
+        ) as response:  # as `wire` does
             name, kept = next((one.key, one.value) for one in response.cookies.values() if "~" in one.value)
             back = urlsplit(self._provider.signed_in(response.headers["Location"]))
         tree = self.seeds()[kind.seed]
