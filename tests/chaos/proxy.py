@@ -169,8 +169,11 @@ class _Link:
             self._ended.add(side)
             if len(self._ended) == 2 or to.is_closing():
                 self._close()
-            else:
+                return
+            try:
                 to.write_eof()
+            except OSError:  # reset just now, as we have yet to hear
+                self.abort()
         elif not to.is_closing():
             if side == "client":
                 self._proxy._said[to.get_extra_info("sockname")[1]] = said_ms

@@ -185,6 +185,23 @@ async def test_what_a_killed_client_has_said_arrives() -> None:
                 await asyncio.sleep(0.01)
 
 
+async def test_an_end_that_was_reset_just_now_is_over() -> None:
+    """The client's end arrives at a server that has reset the connection in the same moment, before anybody could hear of it."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        async with Proxy(lambda: [listening.getsockname()]).running() as proxy:
+            _, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
+            at_server, _ = await asyncio.to_thread(listening.accept)
+            await asyncio.sleep(0.05)
+            proxy.set("hole")
+            writer.close()
+            await asyncio.sleep(0.05)
+            at_server.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            at_server.close()
+            proxy.set("pass")
+
+            assert 0 == proxy.open
+
+
 @pytest.mark.parametrize("mode", ["hole", "deaf"])
 async def test_what_was_held_back_arrives_late(mode: Mode) -> None:
     """What a cut-off gateway has said is heard when the network is back, though it has gone by then: a late write."""
