@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.scenarios.world import SECRET, Hook
 PATIENCE_S = 6.0  # of a program that sends a webhook
 READ_S = 30.0  # and of one that reads an answer
 WAIT_S = 1.0
+LONGEST_S = 15.0
 LOOKS = 5
 
 
@@ -64,7 +66,9 @@ class HookWay:
             "mode": "async",
             **({"thread": "t"} if line.place.group else {}),
         }
-        while not self.over:
+        for wait_s in _longer():
+            if self.over:
+                break
             try:
                 async with asyncio.timeout(PATIENCE_S):
                     status, answer = await self.hook.post(body, webhook_id=f"msg_{message}")
@@ -75,18 +79,20 @@ class HookWay:
             if 400 <= status < 500 and status != 429:
                 self.faults.append(f"«{line.token}» was refused with {status}: {answer}")
                 return None
-            await asyncio.sleep(WAIT_S)
+            await asyncio.sleep(wait_s)
         return None
 
     async def _follow(self, token: str) -> None:
         """Read the answer as it grows, from whatever instance the front leads to; from the beginning where that broke off."""
         self._reading.add(token)
-        while not self.over:
+        for wait_s in _longer():
+            if self.over:
+                return
             try:
                 async with asyncio.timeout(READ_S):
                     self._read[token] = await self.hook.read(self._turns[token])
             except (TimeoutError, aiohttp.ClientError, EOFError):
-                await asyncio.sleep(WAIT_S)
+                await asyncio.sleep(wait_s)
             else:
                 self._reading.remove(token)
                 return
@@ -146,3 +152,11 @@ class HookWay:
 
     def _place(self, place: Place) -> str:
         return spot(self.name, place.name, "t" if place.group else None)
+
+
+def _longer() -> Iterator[float]:
+    """Yield how long to wait before each next try, as whoever means well does: else those refused are what keeps others out."""
+    wait_s = WAIT_S
+    while True:
+        yield wait_s
+        wait_s = min(2 * wait_s, LONGEST_S)
