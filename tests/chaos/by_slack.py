@@ -79,7 +79,9 @@ class SlackWay:
         taken = set[tuple[str, str]]()
         for delivery in self.app.deliveries:
             event = delivery.payload.get("event", {})
-            if delivery.acked and event.get("type") in ("message", "app_mention"):
+            # A mention that is told of again because it was edited says nothing of whether it was heard when it was said.
+            said = event.get("type") in ("message", "app_mention") and not event.get("edited")
+            if delivery.acked and said:
                 taken.add((event.get("channel", ""), event.get("ts", "")))
         found = []
         for line, ts in self._said:
