@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 import msgspec
 
 from adapters.base import MessageEvent
-from adapters.errors import SendFailed
+from adapters.errors import SendFailed, Throttled
 from adapters.remembering import remember
 from adapters.slack.reading import PERSON, ROOM, string
 
@@ -36,12 +36,13 @@ class Names:
         self._most = most
         self._clock = clock
         self._known: OrderedDict[str, tuple[str | None, float]] = OrderedDict()  # name, and until when it holds
+        self._quiet_until = 0.0  # the platform asked to wait: nobody is asked for before
 
     async def of(self, ids: Iterable[str]) -> dict[str, str]:
         """Return the names that are known, or become known within the wait."""
         wanted = list(dict.fromkeys(ids))
         missing = [one for one in wanted if one not in self._known or self._known[one][1] <= self._clock()]
-        if missing:
+        if missing and self._quiet_until <= self._clock():
             await self._fetch(missing[:_AT_ONCE])
         found = {one: self._known[one][0] for one in wanted if one in self._known}
         return {one: name for one, name in found.items() if name}
@@ -59,6 +60,8 @@ class Names:
     async def _learn(self, one: str) -> None:
         try:
             name = await self._ask(one)
+        except Throttled as fault:
+            self._quiet_until = max(self._quiet_until, self._clock() + fault.retry_after_s)
         except SendFailed:
             self._failed(one)
         else:

@@ -19,12 +19,15 @@ class Directory:
         self.names = names
         self.asked: list[str] = []
         self.away = False
+        self.wait_s = 0.0
         self.now = 0.0
 
     async def __call__(self, one: str) -> str | None:
         self.asked.append(one)
         if self.away:
             raise Unreachable("away")
+        if self.wait_s:
+            raise Throttled("wait", retry_after_s=self.wait_s)
         return self.names.get(one)
 
     def cache(self, **more: float) -> Names:
@@ -59,6 +62,22 @@ async def test_an_old_name_is_better_than_none() -> None:
     directory.now, directory.away = 200, True
 
     assert {"U1": "Ann"} == await names.of(["U1"])
+
+
+async def test_a_platform_that_asks_to_wait_is_asked_nothing_until_then() -> None:
+    """Whoever is named meanwhile goes without, or by an old name; then all are asked for again (Slack's Retry-After)."""
+    directory = Directory(U1="Ann", U2="李雷")
+    names = directory.cache()
+    await names.of(["U1"])
+    directory.now, directory.wait_s = 200, 30
+    assert {"U1": "Ann"} == await names.of(["U1", "U2"])
+    directory.wait_s, before = 0, len(directory.asked)
+    directory.now = 229.0
+    assert {"U1": "Ann"} == await names.of(["U1", "U2", "U3"])
+    assert before == len(directory.asked)
+    directory.now = 230.0
+
+    assert {"U1": "Ann", "U2": "李雷"} == await names.of(["U1", "U2"])
 
 
 async def test_the_cache_is_bounded_and_forgets_the_oldest() -> None:
