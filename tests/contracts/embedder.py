@@ -132,10 +132,11 @@ class EmbedderContract:
         assert all(np.isfinite(numbers(vector)).all() for vector in vectors)
 
     async def test_lone_surrogates_and_nul_are_one_sign(self, embedder: Embedder) -> None:
-        """Two texts that differ in what cannot be written anyway mean the same."""
-        surrogate, nul, replaced = await embedder.embed(["a\ud800b", "a\x00b", "a\ufffdb"])
+        """Two texts that differ in what cannot be written anyway mean the same, but for what a processor rounds by their places."""
+        surrogate, nul, replaced = map(numbers, await embedder.embed(["a\ud800b", "a\x00b", "a\ufffdb"]))
 
-        assert surrogate == nul == replaced
+        np.testing.assert_allclose(surrogate, replaced, atol=1e-5)
+        np.testing.assert_allclose(nul, replaced, atol=1e-5)
 
     @pytest.mark.parametrize("blank", ["", " ", "\n\u3000\t"])
     async def test_a_blank_text_is_refused(self, embedder: Embedder, blank: str) -> None:
