@@ -132,7 +132,7 @@ class EmbedderContract:
         assert all(np.isfinite(numbers(vector)).all() for vector in vectors)
 
     async def test_lone_surrogates_and_nul_are_one_sign(self, embedder: Embedder) -> None:
-        """Two texts that differ in what cannot be written anyway mean the same, but for what a processor rounds by their places."""
+        """Two texts that differ in what cannot be written anyway mean the same, but for what is rounded by their places."""
         surrogate, nul, replaced = map(numbers, await embedder.embed(["a\ud800b", "a\x00b", "a\ufffdb"]))
 
         np.testing.assert_allclose(surrogate, replaced, atol=1e-5)
