@@ -381,8 +381,8 @@ class Pulls(Protocol):
 
 @runtime_checkable
 class Shows(Protocol):
-    """A channel that lets people see a reply while it is made. Both verbs raise `SendFailed` as `send` does; what is shown
-    may be lost, so the caller drops what fails and goes on."""
+    """A channel that lets people see a reply while it is made. All verbs raise `SendFailed` as `send` does, `Lost` where a call
+    may still arrive; what is shown may be lost, so the caller drops what fails and goes on."""
 
     sign_every_s: float
     """Seconds after which the sign that an answer is being made has to be renewed."""
@@ -401,6 +401,10 @@ class Shows(Protocol):
         """Show the reply as far as it has come: `text` is all of it, unfinished Markdown. `shown` is what the last call for
         this turn returned: the id of the message that shows it, which the finished reply replaces; None: none yet, or what
         is shown goes away by itself."""
+        ...
+
+    async def remove(self, address: Address, shown: str) -> None:
+        """Take the message away that `show` returned."""
         ...
 
 

@@ -66,3 +66,7 @@ class Unreachable(SendFailed):
 
 class Unknown(SendFailed):
     """The chunk may have arrived, as a new message."""
+
+
+class Lost(Unknown):
+    """No answer came: the call may be on its way even now, and arrive behind what is called after it."""

@@ -48,6 +48,7 @@ def responder(
     talk: Talk,
     pacing: Pacing,
     shares: Shares,
+    limited: Callable[[str, str, float], None],
     show_s: float,
     streams: Streams,
     metrics: Metrics,
@@ -83,6 +84,7 @@ def responder(
         show_s=show_s,
         shares=shares,
         counted=lambda channel, outcome: metrics.show_ended(channel=channel, outcome=outcome),
+        limited=limited,
     )
     in_chat = MemoryInChat(personal=personal, store=store, names=memory.names, live=live, clock=clock)
     return Responder(

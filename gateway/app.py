@@ -60,6 +60,7 @@ from gateway.following import Placing, follow_change
 from gateway.front import http_channel, look_once, ready_line, rendered
 from gateway.gathering import gathering
 from gateway.health import Health, PassedOver
+from gateway.held_back import HeldBack
 from gateway.hot.base import Shelf
 from gateway.hot.opening import open_hot
 from gateway.http import HttpServer
@@ -476,6 +477,12 @@ async def run(
         naming = Naming(channels=live, names_s=queue.names_s)
         explaining = Explaining(admin=Admin(memory=memory, store=store), intake=intake, inbox=queues, live=live)
         personal = PersonalMemory(store=store, ids=ids, clock=now_ms)
+        held_back = HeldBack(pacing, hot.bus)
+
+        def limited(channel: str, scope: str, seconds: float) -> None:
+            metrics.rate_limited(seconds, of="channel", who=channel)
+            held_back.tell(channel, scope, seconds)
+
         remembering = MemoryOnPage(personal=personal, people=people, live=live)
         answering = responder(
             inbox=queues,
@@ -493,6 +500,7 @@ async def run(
             talk=talk,
             pacing=pacing,
             shares=senders,
+            limited=limited,
             show_s=queue.show_s,
             streams=hot.streams,
             metrics=metrics,
@@ -552,7 +560,7 @@ async def run(
             clock_ms=clock_ms,
             moved=move_room,
             counted=lambda channel, outcome: metrics.send_ended(channel=channel, outcome=outcome),
-            limited=lambda channel, seconds: metrics.rate_limited(seconds, of="channel", who=channel),
+            limited=limited,
             traces=traces,
         )
         health = Health(
@@ -707,6 +715,7 @@ async def run(
                 ),
                 tasks.create_task(tail.run(), name="tail"),
                 tasks.create_task(senders.run(), name="senders"),
+                tasks.create_task(held_back.follow(), name="waits that platforms ask for"),
             ]
             counting = tasks.create_task(usage.meter.run(), name="usage")
             turns = tasks.create_task(lanes.run(), name="lanes")

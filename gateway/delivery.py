@@ -54,14 +54,14 @@ class Delivery:
         throttled_s: float,
         most: int = 100,
         counted: Callable[[str, str], None] = lambda channel, outcome: None,
-        limited: Callable[[str, float], None] = lambda channel, seconds: None,
+        limited: Callable[[str, str, float], None] = lambda channel, scope, seconds: None,
         clock_ms: Callable[[], int] = now_ms,
         traces: Traces = OFF,
     ) -> None:
         """`shares` tells which channels are sent here; `ended` is told each turn that has reached its end; `moved` carries a
         room over to another id: (channel, old, new). At most `most` sends at once; a chunk its platform won't have for
-        `throttled_s` is given up. `counted` hears (channel, outcome) of every send, `limited` (channel, seconds) of every wait
-        that was asked for."""
+        `throttled_s` is given up. `counted` hears (channel, outcome) of every send, `limited` (channel, scope, seconds) of every
+        wait that was asked for."""
         self._outbox = outbox
         self._inbox = inbox
         self._pacing = pacing
@@ -235,8 +235,9 @@ class Delivery:
     def _held_back(self, chunk: Chunk, fault: Throttled) -> Record:
         """The scope that asked waits, all of it and nothing else. No try is lost, but the patience has an end."""
         now, wait_s = asyncio.get_running_loop().time(), fault.retry_after_s
-        self._pacing.block(chunk.channel, fault.scope or chunk.queue, until=now + wait_s, now=now)
-        self._limited(chunk.channel, wait_s)
+        scope = fault.scope or chunk.queue
+        self._pacing.block(chunk.channel, scope, until=now + wait_s, now=now)
+        self._limited(chunk.channel, scope, wait_s)
         logger.warning(
             "platform asks to wait", extra={"channel": chunk.channel, "scope": fault.scope, "seconds": round(wait_s, 3)}
         )

@@ -136,7 +136,7 @@ class Metrics:
         )
         self._shows = self._counter(
             "clew_shows",
-            "Calls that show a reply while it is made: shown, signed, dropped or failed.",
+            "Calls that show a reply while it is made: shown, signed, removed (where a state may come late), dropped or failed.",
             "channel",
             "outcome",
         )
@@ -328,7 +328,7 @@ class Metrics:
         self._sends.labels(channel, outcome).inc()
 
     def show_ended(self, *, channel: str, outcome: str) -> None:
-        """Count a call that shows a reply while it is made: shown, signed, dropped (no budget to spare), failed."""
+        """Count a call that shows a reply while it is made: shown, signed, removed, dropped (no budget to spare), failed."""
         self._shows.labels(channel, outcome).inc()
 
     def channel_started(self, *, channel: str, outcome: str) -> None:

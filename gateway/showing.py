@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from adapters.base import Adapter, Address, Call, Paced, Rate, Reconciles, Shows
-from adapters.errors import Refused, SendFailed, Throttled, Unreachable
+from adapters.errors import Lost, Refused, SendFailed, Throttled, Unreachable
 from gateway.asking import Draft
 from gateway.errors import StoreBusy
 from gateway.inbox.base import Inbox, Outbox
@@ -36,8 +36,8 @@ take two, and of some platforms' budgets the second is the scarcer one."""
 class Showing:
     """Shows turns; one for all lanes.
 
-    `show_s` is the time of one call; `counted` hears (channel, outcome) of each: shown, signed, dropped (no budget, or
-    what was said earlier is still on its way), failed.
+    `show_s` is the time of one call; `counted` hears (channel, outcome) of each: shown, signed, removed, dropped (no budget, or
+    what was said earlier is still on its way), failed; `limited` (channel, scope, seconds) of every wait that was asked for.
     """
 
     inbox: Inbox
@@ -47,6 +47,7 @@ class Showing:
     show_s: float
     shares: Shares = ALONE
     counted: Callable[[str, str], None] = lambda channel, outcome: None
+    limited: Callable[[str, str, float], None] = lambda channel, scope, seconds: None
 
     @asynccontextmanager
     async def turn(self, turn: Running, address: Address, *, queue: str, moved: bool = False) -> AsyncIterator[Shown]:
@@ -79,6 +80,7 @@ class Shown:
         self._kept = self._message_id
         self._signed = False
         self._lost = False  # a first message may stand there whose id is not known
+        self._late = False  # a state of the text may arrive after whatever follows it
         self._over = asyncio.Event()
         self._draft: Draft | None = None
         self._task: asyncio.Task[None] | None = None
@@ -109,7 +111,8 @@ class Shown:
     async def end(self) -> str | None:
         """Show no more; return the id of the message that the finished reply replaces, None if there is none.
 
-        Waits for a state of the text that is under way, as it must not come after what replaces it; for no sign."""
+        Waits for a state of the text that is under way, as it must not come after what replaces it; for no sign. Where one may
+        come later all the same, its message is taken away, if that can be done, and the reply stands in one of its own."""
         self._over.set()
         if self._signing is not None:
             self._signing.cancel()
@@ -120,11 +123,14 @@ class Shown:
         if self._lost:
             self._lost = False
             await self.recall()
+        if self._late and (message := self._message_id) is not None:
+            self._message_id = None
+            await self._call("edit", lambda adapter: adapter.remove(self._address, message), outcome="removed")
         return self._message_id
 
     def cancel(self) -> None:
         """Show no more, and leave what is under way."""
-        self._lost = False
+        self._lost = self._late = False
         if self._task is not None:
             self._task.cancel()
 
@@ -243,10 +249,12 @@ class Shown:
         channel, now = self._address.channel, asyncio.get_running_loop().time()
         self._means.counted(channel, "failed")
         extra = {"turn": self._turn.turn_id, "channel": channel, "call": call, "reason": str(exc)}
+        self._late |= call == "edit" and (isinstance(exc, Lost) or not isinstance(exc, SendFailed))
         match exc:
             case Throttled():
                 scope = exc.scope or self._queue
                 self._means.pacing.block(channel, scope, until=now + exc.retry_after_s, now=now)
+                self._means.limited(channel, scope, exc.retry_after_s)
                 logger.info("platform asks to wait", extra=extra)
             case Unreachable():
                 logger.info("not shown", extra=extra)

@@ -212,6 +212,10 @@ class SlackAdapter:
         with self._open() as out:
             return await out.show(address, text, turn=turn, shown=shown)
 
+    async def remove(self, address: Address, shown: str) -> None:
+        with self._open() as out:
+            await out.remove(address.room, shown)
+
     async def find(self, address: Address, *, chunk_id: str) -> Receipt | None:
         with self._open() as out:
             return await out.find(address, chunk_id=chunk_id)

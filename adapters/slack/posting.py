@@ -68,7 +68,10 @@ class Posting:
         if await self._replaced(address, shown, chunk, chunk_id=chunk_id):
             return Receipt(message_id=shown)
         receipt = Receipt(message_id=await self._posted(address, chunk, chunk_id=chunk_id))
-        await self._remove(address.room, shown)
+        try:
+            await self.remove(address.room, shown)
+        except SendFailed as fault:  # the answer stands, and nothing is lost with it
+            logger.info("half an answer stays", extra={"channel": self._name, "reason": str(fault)})
         return receipt
 
     async def _posted(self, address: Address, chunk: str, *, chunk_id: str) -> str | None:
@@ -97,13 +100,10 @@ class Posting:
                 return True
         return False
 
-    async def _remove(self, room: str, ts: str) -> None:
-        """Take a message of ours away, if that can be done: the answer stands, and nothing is lost with it."""
-        try:
-            with translated(DELETE, scope=scope(self._name, DELETE)):
-                await self._client.chat_delete(channel=room, ts=ts)
-        except SendFailed as fault:
-            logger.info("half an answer stays", extra={"channel": self._name, "reason": str(fault)})
+    async def remove(self, room: str, shown: str) -> None:
+        """Take a message of ours away. Raises `SendFailed`."""
+        with translated(DELETE, scope=scope(self._name, DELETE)):
+            await self._client.chat_delete(channel=room, ts=shown)
 
     async def show(self, address: Address, text: str, *, turn: str, shown: str | None) -> str | None:
         """Post the answer as far as it has come, then edit that message. What is longer than one message shows its first

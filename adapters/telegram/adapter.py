@@ -186,6 +186,9 @@ class TelegramAdapter:
     async def show(self, address: Address, text: str, *, turn: str, shown: str | None) -> str | None:
         return await self._open().show(address, text, turn=turn, shown=shown)
 
+    async def remove(self, address: Address, shown: str) -> None:
+        await self._open().remove(address, shown)
+
     def _open(self) -> Posting:
         if self._posting is None:
             raise Unreachable(f"channel {self._name!r} is being opened or closed")

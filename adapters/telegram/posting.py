@@ -18,7 +18,8 @@ from adapters.telegram.marks import Mark, Rendered, bare
 from adapters.telegram.web import ApiRefused, translated
 from config.channels.telegram import TelegramSettings
 
-SEND, EDIT, DRAFT, ACTION = "sendMessage", "editMessageText", "sendMessageDraft", "sendChatAction"
+SEND, EDIT, DELETE = "sendMessage", "editMessageText", "deleteMessage"
+DRAFT, ACTION = "sendMessageDraft", "sendChatAction"
 
 GENERAL = "1"
 """The topic of a forum that must not be named (platform-facts 2.7)."""
@@ -55,7 +56,7 @@ class Posting:
         if message is not None:
             self._shown.pop(shown or "", None)
             try:
-                await self._edit(address, message, told)
+                await self._edit(address, message, told, repeatable=True)
             except ApiRefused as refused:
                 if not refused.because(*_NOT_EDITABLE):
                     raise
@@ -77,10 +78,17 @@ class Posting:
         if message is None:
             message = await self._post(address, told)
         else:
-            await self._edit(address, message, told)
+            await self._edit(address, message, told, repeatable=False)
         shown = f"{address.room}/{message}"
         remember(self._shown, shown, piece, most=_REMEMBERED)
         return shown
+
+    async def remove(self, address: Address, shown: str) -> None:
+        """Take the message away that shows the answer, if it is in this room. Raises `SendFailed`."""
+        message = _message_in(address, shown)
+        if message is not None:
+            with translated(DELETE, scope=scope(self._name, address.room)):
+                await self._bot.delete_message(address.room, _number(message))
 
     async def sign(self, address: Address) -> None:
         """Show that the bot is writing; it ends by itself after five seconds, or with a message. A place that has refused
@@ -126,9 +134,10 @@ class Posting:
             raise
         return str(sent.message_id)
 
-    async def _edit(self, address: Address, message: str, told: Rendered) -> None:
+    async def _edit(self, address: Address, message: str, told: Rendered, *, repeatable: bool) -> None:
+        """`repeatable`: it is the last text, which does no harm however often and late it arrives."""
         try:
-            with translated(EDIT, scope=scope(self._name, address.room), repeatable=True):
+            with translated(EDIT, scope=scope(self._name, address.room), repeatable=repeatable):
                 await self._bot.edit_message_text(
                     told.text, address.room, _number(message),
                     entities=_entities(told.marks), link_preview_options=self._preview,
@@ -138,7 +147,7 @@ class Posting:
                 return
             if not told.marks or not refused.because(*_NO_MARKS):
                 raise
-            await self._edit(address, message, bare(told, calls=is_private(address)))
+            await self._edit(address, message, bare(told, calls=is_private(address)), repeatable=repeatable)
 
 
 def rates(name: str, address: Address, call: Call) -> tuple[Rate, ...]:

@@ -12,8 +12,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.chaos.proxy import Address, Proxy
+from tests.emulators.telegram.faults import throttled
 from tests.emulators.telegram.flood import GROUP, counted
-from tests.scenarios.platforms import Room, World, asks, echo, shows, words, world
+from tests.emulators.telegram.rooms import open_topic
+from tests.scenarios.platforms import Room, TelegramRoom, World, asks, echo, shows, words, world
 from tests.scenarios.test_receiving_instances import ENDS, POLLING, QUICK, Three, freeze, three
 from tests.scenarios.world import Answer, Gateway, Prompt, gateway, rows
 
@@ -91,6 +93,27 @@ async def test_a_lost_sender_costs_no_reply_and_breaks_no_limit(
     (ours,) = [[text for text in group.replies() if "again" in text]]
     assert ours == sorted(set(ours))
     assert 12 <= len(ours) + waiting[0][0] + len(labelled), "what the group can't take yet waits"
+
+
+async def test_a_wait_that_a_lost_sender_was_asked_for_is_everybodys(tmp_path: Path, postgres_url: str) -> None:
+    """A group was asked to wait and its sender killed; the next one has something due at once for another topic of it."""
+    async with three(tmp_path, postgres_url, POLLING) as there:
+        side = there.world.telegram()
+        group = side.group("群", "Cem")
+        (cem,) = group.people.values()
+        topic = TelegramRoom(group.chat, group.bot, group.people, open_topic(group.chat, "题", by=cem))
+        await asks(group, "one")
+        side.tg.faults.plan("sendMessage", throttled(12))
+        await group.says("第二 👋")
+        (sender,) = there.holders(f"send:{POLLING}")
+        asked_to_wait = "SELECT 1 FROM outbox_chunks WHERE error LIKE '%wait%' AND state = 'waiting'"
+        await there.until(lambda: bool(rows(postgres_url, asked_to_wait)))
+        await sender.kill()
+        await there.until(lambda: there.holders(f"send:{POLLING}") not in ([], [sender]))
+        await asks(topic, "three")
+        await shows(group, "re: 第二 👋")
+
+    assert [] == broken(there.world)
 
 
 async def test_a_sender_that_reaches_no_platform_lets_another_send(tmp_path: Path, postgres_url: str) -> None:

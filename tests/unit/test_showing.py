@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from adapters.base import Address, Call, Rate, Receipt
-from adapters.errors import Refused, Throttled, Unknown, Unreachable
+from adapters.errors import Lost, Refused, Throttled, Unknown, Unreachable
 from gateway.agent import Done
 from gateway.asking import Draft
 from gateway.errors import StoreBusy
@@ -64,6 +64,9 @@ class Stage(Platform):
         assert (ADDRESS, True) == (address, turn.isdigit())
         await self._called("send" if shown is None else "edit", f"{shown}: {text}")
         return shown or ("m1" if self._ids else None)
+
+    async def remove(self, address: Address, shown: str) -> None:
+        await self._called("remove", f"removed {shown}")
 
     async def _called(self, call: str, line: str) -> None:
         self._calls[call] = self._calls.get(call, 0) + 1
@@ -355,9 +358,9 @@ async def test_a_first_message_nobody_knows_of_is_the_last(house: House, fault: 
     assert 1 == len(stage.texts())
 
 
-@pytest.mark.parametrize("fault", [Unreachable("down"), Unknown("lost"), TimeoutError()], ids=repr)
+@pytest.mark.parametrize("fault", [Unreachable("down"), Unknown("502")], ids=repr)
 async def test_an_edit_that_fails_is_followed_by_the_next(house: House, fault: Exception) -> None:
-    """A state is worth little: the next one shows all there is."""
+    """A state is worth little: the next one shows all there is. What the platform answered is over, whatever it said."""
     stage, made = Stage(lambda call, n: fault if call == "edit" and n == 1 else None), draft()
     async with house.showing(stage, show_s=0.05) as shown:
         shown.follow(made)
@@ -392,6 +395,56 @@ async def test_the_end_waits_for_the_call_under_way(house: House) -> None:
         assert not end.done()
         stage.gate.set()
         assert "m1" == await end
+    assert "m1" == await house.kept()
+
+
+async def states(stage: Stage, made: Draft, *texts: str) -> None:
+    """Write more and more, each when what was written before has been shown, or could not be."""
+    for number, text in enumerate(texts):
+        write(made, text)
+        await stage.until(lambda number=number: len(stage.texts()) > number)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("fault", [TimeoutError(), Lost("cut"), ValueError("a bug")], ids=["no answer", "cut", "bug"])
+async def test_no_reply_stands_where_a_state_of_it_may_come_late(house: House, fault: Exception) -> None:
+    """An edit that got no answer can be on its way still, behind the reply's, and put half of it back for ever. So its message
+    goes, whatever was shown after it, and the reply stands in one of its own."""
+    stage, made = Stage(lambda call, n: fault if (call, n) == ("edit", 1) else None), draft()
+    async with house.showing(stage, show_s=0.05) as shown:
+        shown.follow(made)
+        await states(stage, made, "half", " more", *([] if isinstance(fault, ValueError) else [" 更多"]))
+        assert None is await shown.end()
+        assert None is await shown.end()
+    assert "removed m1" == stage.texts()[-1]
+    assert 1 == house.counts.count("removed")
+
+
+async def test_what_cannot_be_taken_away_stays(house: House) -> None:
+    """The reply does not go there all the same."""
+    faults = {"edit": Lost("cut"), "remove": Refused("too old")}
+    stage, made = Stage(lambda call, n: faults.get(call)), draft()
+    async with house.showing(stage) as shown:
+        shown.follow(made)
+        await states(stage, made, "half", " more")
+        assert None is await shown.end()
+    assert "Refused remove" == stage.texts()[-1]
+
+
+async def test_a_turn_that_goes_on_elsewhere_keeps_its_message(house: House) -> None:
+    """A process that is to end takes nothing away: the next attempt goes on with the message."""
+    stage, made = Stage(lambda call, n: Lost("cut") if call == "edit" else None), draft()
+
+    async def turn() -> None:
+        async with house.showing(stage) as shown:
+            shown.follow(made)
+            await states(stage, made, "half", " more")
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(turn())
+    await stage.until(lambda: "Lost edit" in stage.texts())
+    task.cancel()
+    await asyncio.wait({task})
+    assert "removed m1" not in stage.texts()
     assert "m1" == await house.kept()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from adapters.base import Adapter, Address, Named, Paced, Quote, Rate, Reconciles, Shows
-from adapters.errors import AdapterFault, Refused, SendFailed, Throttled, Unknown, Unreachable
+from adapters.errors import AdapterFault, Lost, Refused, SendFailed, Throttled, Unknown, Unreachable
 from adapters.slack.posting import rates
 from adapters.slack.web import client, retry_after_s, translated
 from config.channels.slack import SlackSettings
@@ -74,6 +74,16 @@ async def test_what_cannot_be_edited_any_more_goes_out_as_a_new_message(there: W
 
     assert shown != receipt.message_id
     assert ["done"] == [message.shown for message in there.general.messages()]
+
+
+async def test_what_was_shown_can_be_taken_away(there: World) -> None:
+    """A state of it may come late, so the reply does not take its place."""
+    shown = await there.adapter.show(there.to(), "so far", turn="7", shown=None)
+    assert shown is not None
+    await there.adapter.remove(there.to(), shown)
+    assert [] == [message.shown for message in there.general.messages()]
+    with pytest.raises(Refused, match="message_not_found"):
+        await there.adapter.remove(there.to(), shown)
 
 
 async def test_half_an_answer_that_cannot_be_taken_away_stays(there: World) -> None:
@@ -216,9 +226,9 @@ FAILURES: list[tuple[Fault, type[SendFailed]]] = [
     (broken(503), Unknown),
     (broken(500, stored=True), Unknown),
     (html(), Unknown),
-    (cut_before(), Unknown),
-    (cut_after(), Unknown),
-    (slow_after(30), Unknown),
+    (cut_before(), Lost),
+    (cut_after(), Lost),
+    (slow_after(30), Lost),
     (Fault(status=200, headers=(("Content-Type", "text/plain"),), body=b"ok"), Unknown),
     (Fault(status=200, headers=(("Content-Type", "application/json"),), body=b"[]"), Unknown),
     (Fault(status=200, headers=(("Content-Type", "application/json"),), body=b"{"), Unknown),

@@ -11,7 +11,7 @@ from telegram.error import BadRequest, Conflict, Forbidden, InvalidToken, Networ
 from telegram.request import HTTPXRequest
 
 from adapters.base import Adapter, Address, Paced, Quote, Rate, Shows
-from adapters.errors import Moved, Refused, SendFailed, Throttled, Unknown, Unreachable
+from adapters.errors import Lost, Moved, Refused, SendFailed, Throttled, Unknown, Unreachable
 from adapters.telegram.posting import REFUSED_S, Posting, rates
 from adapters.telegram.web import clients, translated
 from config.channels.telegram import TelegramSettings
@@ -324,6 +324,37 @@ async def test_an_edit_whose_answer_was_lost_may_be_made_again(there: World, fau
     await there.adapter.send(there.to(group), "done", chunk_id="1", shown=shown)
 
     assert ["done"] == [reply.text for reply in group.replies()]
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        (cut(done=True), Lost),
+        (lost(done=True), Lost),
+        (dripping(0.1), Lost),
+        (server_error(), Unknown),
+        (html(502), Unknown),
+    ],
+)
+async def test_a_state_may_come_late_only_if_nothing_answered(
+    there: World, fault: Fault, kind: type[SendFailed]
+) -> None:
+    """Then its message is taken away, and the reply does not take its place."""
+    group = there.tg.group("Team", there.ann)
+    shown = await there.adapter.show(there.to(group), "so far", turn="7", shown=None)
+    assert shown is not None
+    there.tg.faults.plan("editMessageText", fault)
+    with pytest.raises(SendFailed) as caught:
+        await there.adapter.show(there.to(group), "so far so", turn="7", shown=shown)
+    assert kind is type(caught.value)
+    await there.adapter.remove(there.to(group), shown)
+    assert [] == group.replies()
+
+    with pytest.raises(Refused, match="not found"):
+        await there.adapter.remove(there.to(group), shown)
+    await there.adapter.send(there.to(), "an other room's", chunk_id="1")
+    await there.adapter.remove(there.to(), shown)
+    assert 2 == len(there.tg.called("deleteMessage")), "in the room that it is in alone"
 
 
 async def test_what_never_left_is_not_in_doubt() -> None:
