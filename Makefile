@@ -14,6 +14,9 @@ WORKERS = -n 4 --dist worksteal
 FAST = -m "not browser and not judge and not chaos"
 ALONE = { echo "FAILED ONCE (above); the same tests again, alone:"; $(TEST) --last-failed --last-failed-no-failures none; }
 
+# Thousands of processes read the same modules: what one has compiled is kept, whatever the machine's habit.
+export PYTHONDONTWRITEBYTECODE =
+
 # Tests make some thousand databases and files: in memory, where the machine has a disk in it with room, else where TMPDIR says.
 ROOM := $(shell [ "$$(df -k --output=avail /dev/shm 2>/dev/null | tail -n 1)" -ge 6000000 ] 2>/dev/null && echo /dev/shm || echo "$${TMPDIR:-/tmp}")
 IN_ROOM = export TMPDIR="$$(mktemp -d $(ROOM)/clew-tests-XXXXXX)"; chmod 711 "$$TMPDIR"; trap 'rm -rf "$$TMPDIR"' EXIT;
