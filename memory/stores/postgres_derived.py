@@ -61,43 +61,23 @@ class PostgresDerived:
 
     async def material(self, ledger: Ledger, *, namespace: str) -> Material:
         turn = {"scope_id": ledger.scope_id, "turn_id": ledger.turn_id}
-        ((said,),) = await self._database.fetch(sql.OF_TURN, turn)
-        messages = await self._without_withheld(messages_in(said))
-        before = await self._before(messages[0]) if messages else None
-        person_id = await self._living(ledger.person_id)
-        facts: tuple[Fact, ...] = ()
-        items: tuple[ProfileItem, ...] = ()
-        if person_id is not None:
-            of = {
-                "scope_id": ledger.scope_id,
-                "session_id": ledger.session_id,
-                "person_id": person_id,
-                "namespace": namespace,
-                "now_ms": ledger.now_ms,
-            }
-            facts, items = _facts_and_items((await self._database.fetch(sql.MATERIAL, of))[0])
-            messages = tuple(said_by(person_id, row, ledger) for row in messages)
-        return Material(person_id=person_id, messages=messages, before=before, facts=facts, items=items)
-
-    async def _before(self, message: Message) -> Message | None:
-        place = {"scope_id": message.scope_id, "before_id": message.id, "session_id": message.session_id}
-        ((column,),) = await self._database.fetch(sql.BEFORE, place)
-        found = await self._without_withheld(messages_in(column))
-        return next((row for row in found if row.role == "assistant"), None)
-
-    async def _without_withheld(self, rows: tuple[Message, ...]) -> tuple[Message, ...]:
-        """Return a scope's messages without the words of those that are withheld."""
+        ((said, earlier, withheld),) = await self._database.fetch(sql.OF_TURN, turn)
+        messages = _without(withheld, messages_in(said))
+        before = next((row for row in _without(withheld, messages_in(earlier)) if row.role == "assistant"), None)
+        of = {
+            "scope_id": ledger.scope_id,
+            "session_id": ledger.session_id,
+            "person_id": ledger.person_id,
+            "namespace": namespace,
+            "now_ms": ledger.now_ms,
+        }
+        rows = [] if ledger.person_id is None else await self._database.fetch(sql.MATERIAL, of)
         if not rows:
-            return ()
-        among = {"scope_id": rows[0].scope_id, "ids": [row.id for row in rows]}
-        withheld = {id_ for (id_,) in await self._database.fetch(sql.WITHHELD, among)}
-        return tuple(wordless(row) if row.id in withheld else row for row in rows)
-
-    async def _living(self, person_id: int | None) -> int | None:
-        if person_id is None:
-            return None
-        rows = await self._database.fetch(sql.PERSON, {"person_id": person_id})
-        return rows[0][0] if rows else None
+            return Material(person_id=None, messages=messages, before=before, facts=(), items=())
+        person_id, *live = rows[0]
+        facts, items = _facts_and_items(live)
+        messages = tuple(said_by(person_id, row, ledger) for row in messages)
+        return Material(person_id=person_id, messages=messages, before=before, facts=facts, items=items)
 
     async def settle(self, learned: Learned) -> bool:
         ledger, person_id = learned.ledger, learned.person_id
@@ -110,10 +90,9 @@ class PostgresDerived:
             if person_id is not None:
                 if not still:
                     return False
-                await transaction.name(person_id)
-                if learned.material is not None and await _are_others(
-                    transaction, learned, learned.material, person_id
-                ):
+                if learned.material is None:
+                    await transaction.name(person_id)
+                elif await _are_others(transaction, learned, learned.material, person_id):
                     return False
             done = {"ledger": _encode(ledger), "turn_id": ledger.turn_id, "scope_id": ledger.scope_id}
             if not await transaction.fetch(sql.DONE, done):
@@ -158,15 +137,13 @@ class PostgresDerived:
         self, transaction: Transaction, learned: Learned, person_id: int, items: Sequence[ProfileItem]
     ) -> None:
         ledger = learned.ledger
-        for fragment in sorted(learned.fragments, key=lambda one: one.id):
-            place = {"scope_id": fragment.scope_id, "session_id": ledger.session_id}
-            ((position,),) = await transaction.fetch(sql.POSITION, place)
-            where = place | {"chat_type": ledger.frame.chat_type, "position": position}
-            await add_fragment(transaction, fragment, where | {"person_id": person_id, "namespace": learned.namespace})
+        said = {"namespace": learned.namespace, "chat_type": ledger.frame.chat_type, "session_id": ledger.session_id}
+        entries = [entry(fragment, position=None, **said) for fragment in learned.fragments]
         for item, terms in zip(items, learned.item_terms, strict=True):
             fragment = Fragment(scope_id=0, id=item.id, terms=terms)
-            where = {"chat_type": item.chat_type, "session_id": "", "position": -1}
-            await add_fragment(transaction, fragment, where | {"person_id": person_id, "namespace": item.namespace})
+            kept = {"namespace": item.namespace, "chat_type": item.chat_type, "session_id": ""}
+            entries.append(entry(fragment, position=-1, **kept))
+        await add_fragments(transaction, person_id, entries)
 
     async def covered(self, scope_id: int, session_id: str) -> Covered:
         ((row, turns, tokens),) = await self._database.fetch(
@@ -186,7 +163,11 @@ class PostgresDerived:
     async def stretch(self, scope_id: int, session_id: str, *, after_id: int, limit: int) -> tuple[Message, ...]:
         values = {"scope_id": scope_id, "session_id": session_id, "after_id": after_id, "limit": limit}
         ((column,),) = await self._database.fetch(sql.STRETCH, values)
-        return await self._without_withheld(messages_in(column))
+        rows = messages_in(column)
+        if not rows:
+            return ()
+        among = {"scope_id": scope_id, "ids": [row.id for row in rows]}
+        return _without([id_ for (id_,) in await self._database.fetch(sql.WITHHELD, among)], rows)
 
     async def put_summary(
         self, summary: Summary, *, replaces: int | None, versions: Sequence[tuple[int, int]], owner: str, now_ms: int
@@ -256,7 +237,7 @@ def _theirs(owner: Owner) -> dict[str, object]:
     }
 
 
-def _facts_and_items(row: tuple[Any, ...]) -> tuple[tuple[Fact, ...], tuple[ProfileItem, ...]]:
+def _facts_and_items(row: Sequence[Any]) -> tuple[tuple[Fact, ...], tuple[ProfileItem, ...]]:
     facts, items = row
     return (
         () if facts is None else _FACTS.decode(facts),
@@ -284,7 +265,7 @@ async def _is_still(transaction: Transaction, person_id: int, named: int | None)
 
 
 async def _are_others(transaction: Transaction, learned: Learned, material: Material, person_id: int) -> bool:
-    """Say whether other rows of the person are live than those of the material."""
+    """Name the person, and say whether other rows of theirs are live than those of the material."""
     ledger = learned.ledger
     of = {"scope_id": ledger.scope_id, "session_id": ledger.session_id, "now_ms": ledger.now_ms}
     ((facts, items),) = await transaction.fetch(
@@ -293,15 +274,42 @@ async def _are_others(transaction: Transaction, learned: Learned, material: Mate
     return live_ids(material) != (facts, items)
 
 
-async def add_fragment(transaction: Transaction, fragment: Fragment, where: dict[str, object]) -> None:
-    """Enter a fragment into the index, unless it is there; `where` has the columns that it does not."""
-    if not fragment.terms:
-        return
-    values = where | {
-        "scope_id": fragment.scope_id,
-        "id": fragment.id,
-        "length": sum(times for _, times in fragment.terms),
-        "terms": [term for term, _ in fragment.terms],
-        "times": [times for _, times in fragment.terms],
-    }
-    await transaction.fetch(sql.ADD_FRAGMENT, values)
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """A fragment as it is entered into the index; `position` None: behind the rest of its session."""
+
+    scope_id: int
+    id: int
+    namespace: str
+    chat_type: str
+    session_id: str
+    position: int | None
+    length: int
+    terms: tuple[int, ...]
+    times: tuple[int, ...]
+
+
+def entry(fragment: Fragment, *, namespace: str, chat_type: str, session_id: str, position: int | None) -> Entry:
+    """Return the fragment's entry."""
+    return Entry(
+        scope_id=fragment.scope_id,
+        id=fragment.id,
+        namespace=namespace,
+        chat_type=chat_type,
+        session_id=session_id,
+        position=position,
+        length=sum(times for _, times in fragment.terms),
+        terms=tuple(term for term, _ in fragment.terms),
+        times=tuple(times for _, times in fragment.terms),
+    )
+
+
+async def add_fragments(transaction: Transaction, person_id: int, entries: Sequence[Entry]) -> None:
+    """Enter the person's fragments into the index, but those that are there, and those without terms."""
+    findable = [one for one in entries if one.terms]
+    if findable:
+        await transaction.fetch(sql.ADD_FRAGMENTS, {"person_id": person_id, "rows": put_value(findable)})
+
+
+def _without(withheld: Sequence[int], rows: Sequence[Message]) -> tuple[Message, ...]:
+    """Return messages without the words of those that are withheld."""
+    return tuple(wordless(row) if row.id in withheld else row for row in rows)

@@ -44,34 +44,47 @@ SELECT min(greatest(head.due_ms, (SELECT until_ms FROM learners h WHERE h.scope_
 # --- what a turn is learned from ---
 
 # Whom a person is one with now (memory/links.py).
-PERSON = statement("""WITH RECURSIVE who (id, linked_to, erased_ms) AS (
+_LIVING = """who (id, linked_to, erased_ms) AS (
   SELECT id, linked_to, erased_ms FROM persons WHERE id = %(person_id)s
-  UNION ALL SELECT p.id, p.linked_to, p.erased_ms FROM persons p JOIN who ON p.id = who.linked_to)
-SELECT id FROM who WHERE linked_to IS NULL AND erased_ms IS NULL""")
-OF_TURN = statement(f"""SELECT json_agg(w.row) FROM (SELECT {MESSAGE} AS row FROM messages m
-  WHERE m.scope_id = %(scope_id)s AND m.turn_id = %(turn_id)s ORDER BY m.id + 0 DESC) w""")
+  UNION ALL SELECT p.id, p.linked_to, p.erased_ms FROM persons p JOIN who ON p.id = who.linked_to
+), living AS MATERIALIZED (SELECT id FROM who WHERE linked_to IS NULL AND erased_ms IS NULL)"""
+PERSON = statement(f"WITH RECURSIVE {_LIVING} SELECT id FROM living")
 # No session's messages stand before its first one: what the scope had said earlier is not walked through.
 _AFTER = """greatest({}, coalesce((SELECT e.first_id - 1 FROM sessions e
-    WHERE e.id = %(session_id)s AND e.scope_id = %(scope_id)s), 0))"""
-BEFORE = statement(f"""SELECT json_agg(w.row) FROM (SELECT {MESSAGE} AS row FROM messages m
-  WHERE m.scope_id = %(scope_id)s AND m.id < %(before_id)s AND m.id > {_AFTER.format("0")}
-    AND m.session_id = %(session_id)s ORDER BY m.id DESC LIMIT 1) w""")
+    WHERE e.id = {} AND e.scope_id = %(scope_id)s), 0))"""
+# The turn's messages, newest first; the one before them in their session; which of all these are withheld.
+OF_TURN = statement(f"""WITH said AS MATERIALIZED (
+  SELECT m.id, m.session_id, {MESSAGE} AS row FROM messages m WHERE m.scope_id = %(scope_id)s AND m.turn_id = %(turn_id)s
+), first AS MATERIALIZED (SELECT id, session_id FROM said ORDER BY id LIMIT 1
+), earlier AS MATERIALIZED (
+  SELECT m.id, {MESSAGE} AS row FROM messages m
+  WHERE m.scope_id = %(scope_id)s AND m.id < (SELECT id FROM first) AND m.session_id = (SELECT session_id FROM first)
+    AND m.id > {_AFTER.format("0", "(SELECT session_id FROM first)")} ORDER BY m.id DESC LIMIT 1)
+SELECT (SELECT json_agg(row ORDER BY id DESC) FROM said), (SELECT json_agg(row) FROM earlier),
+  ARRAY(SELECT w.id FROM (SELECT id FROM said UNION ALL SELECT id FROM earlier) one
+    JOIN withheld w ON w.scope_id = %(scope_id)s AND w.id = one.id)""")
 WITHHELD = statement("SELECT id FROM withheld WHERE scope_id = %(scope_id)s AND id = ANY(%(ids)s::bigint[])")
-_LIVE_FACTS = "f.person_id = %(person_id)s AND f.status = 'active' AND f.expires_ms > %(now_ms)s"
-_LIVE_ITEMS = """p.person_id = %(person_id)s AND p.status = 'active'
-  AND (p.valid_to_ms IS NULL OR p.valid_to_ms > %(now_ms)s)"""
-MATERIAL = statement(f"""WITH {OWNER} SELECT
-  (SELECT json_agg(to_json(f) ORDER BY f.id) FROM facts f
-    WHERE f.scope_id = %(scope_id)s AND f.session_id = %(session_id)s AND {_LIVE_FACTS}),
-  (SELECT json_agg(to_json(p) ORDER BY p.id) FROM profile_items p WHERE p.namespace = %(namespace)s AND {_LIVE_ITEMS})
+_LIVE_FACTS = "f.status = 'active' AND f.expires_ms > %(now_ms)s"
+_LIVE_ITEMS = "p.status = 'active' AND (p.valid_to_ms IS NULL OR p.valid_to_ms > %(now_ms)s)"
+# Of whom the person is one with, who is named for these rows as in `OWNER`; no row: of nobody.
+MATERIAL = statement(f"""WITH RECURSIVE {_LIVING}, me AS MATERIALIZED (
+  SELECT id, set_config('clew.person', '{{' || id || '}}', true) FROM living)
+  SELECT me.id,
+  (SELECT json_agg(to_json(f) ORDER BY f.id) FROM facts f WHERE f.person_id = me.id
+    AND f.scope_id = %(scope_id)s AND f.session_id = %(session_id)s AND {_LIVE_FACTS}),
+  (SELECT json_agg(to_json(p) ORDER BY p.id) FROM profile_items p WHERE p.person_id = me.id
+    AND p.namespace = %(namespace)s AND {_LIVE_ITEMS})
   FROM me""")
-LIVE_IDS = statement(f"""SELECT
-  ARRAY(SELECT f.id FROM facts f WHERE f.scope_id = %(scope_id)s AND f.session_id = %(session_id)s AND {_LIVE_FACTS}
-    ORDER BY f.id),
-  ARRAY(SELECT p.id FROM profile_items p WHERE p.namespace = %(namespace)s AND {_LIVE_ITEMS} ORDER BY p.id)""")
+# Names the person for the rest of the transaction, too.
+LIVE_IDS = statement(f"""WITH {OWNER} SELECT
+  ARRAY(SELECT f.id FROM facts f WHERE f.person_id = %(person_id)s
+    AND f.scope_id = %(scope_id)s AND f.session_id = %(session_id)s AND {_LIVE_FACTS} ORDER BY f.id),
+  ARRAY(SELECT p.id FROM profile_items p WHERE p.person_id = %(person_id)s
+    AND p.namespace = %(namespace)s AND {_LIVE_ITEMS} ORDER BY p.id)
+  FROM me""")
 KNOWN = statement(f"""WITH {OWNER} SELECT
-  (SELECT json_agg(to_json(f) ORDER BY f.id) FROM facts f WHERE {_LIVE_FACTS}),
-  (SELECT json_agg(to_json(p) ORDER BY p.id) FROM profile_items p WHERE {_LIVE_ITEMS})
+  (SELECT json_agg(to_json(f) ORDER BY f.id) FROM facts f WHERE f.person_id = %(person_id)s AND {_LIVE_FACTS}),
+  (SELECT json_agg(to_json(p) ORDER BY p.id) FROM profile_items p WHERE p.person_id = %(person_id)s AND {_LIVE_ITEMS})
   FROM me""")
 
 # --- what was learned ---
@@ -103,21 +116,26 @@ ADD_ITEMS = statement(_insert("profile_items", ProfileItem.__struct_fields__))
 
 # --- the index of recall ---
 
-POSITION = statement("""SELECT coalesce(max("position") + 1, 0) FROM fragments
-  WHERE scope_id = %(scope_id)s AND session_id = %(session_id)s""")
-ADD_FRAGMENT = statement("""WITH fresh AS (
+# What has no position yet comes behind the rest of its session, in the order of ids.
+ADD_FRAGMENTS = statement("""WITH given AS MATERIALIZED (
+  SELECT g.* FROM json_to_recordset(%(rows)s) AS g (scope_id bigint, id bigint, namespace text, chat_type text, session_id text,
+    "position" bigint, length bigint, terms bigint[], times bigint[])
+  WHERE NOT EXISTS (SELECT FROM fragments f WHERE f.scope_id = g.scope_id AND f.id = g.id)
+), fresh AS (
   INSERT INTO fragments (scope_id, id, person_id, namespace, chat_type, session_id, "position", length, terms)
-  VALUES (%(scope_id)s, %(id)s, %(person_id)s, %(namespace)s, %(chat_type)s, %(session_id)s, %(position)s, %(length)s,
-    %(terms)s::bigint[])
-  ON CONFLICT DO NOTHING RETURNING id
+  SELECT g.scope_id, g.id, %(person_id)s, g.namespace, g.chat_type, g.session_id, coalesce(g."position",
+    (SELECT coalesce(max(f."position"), -1) FROM fragments f WHERE f.scope_id = g.scope_id AND f.session_id = g.session_id)
+      + row_number() OVER (PARTITION BY g.scope_id, g.session_id, g."position" IS NULL ORDER BY g.id)), g.length, g.terms
+  FROM given g ON CONFLICT DO NOTHING RETURNING scope_id, id, namespace, length
 ), added AS (
   INSERT INTO terms (term, id, scope_id, times)
-  SELECT t.term, %(id)s, %(scope_id)s, t.times FROM fresh, unnest(%(terms)s::bigint[], %(times)s::bigint[]) AS t (term, times)
+  SELECT t.term, g.id, g.scope_id, t.times
+  FROM fresh JOIN given g USING (scope_id, id), unnest(g.terms, g.times) AS t (term, times)
 )
 INSERT INTO corpora AS c (person_id, namespace, fragments, length, generation)
-SELECT %(person_id)s, %(namespace)s, 1, %(length)s, 1 FROM fresh
-ON CONFLICT (person_id, namespace) DO UPDATE SET fragments = c.fragments + 1, length = c.length + excluded.length,
-  generation = c.generation + 1""")
+SELECT %(person_id)s, namespace, count(*), sum(length), 1 FROM fresh GROUP BY namespace
+ON CONFLICT (person_id, namespace) DO UPDATE SET fragments = c.fragments + excluded.fragments,
+  length = c.length + excluded.length, generation = c.generation + 1""")
 
 # Follows a table `dropped (scope_id, id)`.
 DROPPED = """index_gone AS (
@@ -161,11 +179,11 @@ COVERED = statement(f"""WITH here AS (SELECT %(scope_id)s::bigint AS scope_id, %
 ), newest AS (SELECT w.row FROM here, LATERAL ({COVERING}) w)
 SELECT (SELECT row FROM newest), count(DISTINCT m.turn_id), coalesce(sum(m.tokens), 0)::bigint FROM (
   SELECT turn_id, tokens FROM messages WHERE scope_id = %(scope_id)s AND session_id = %(session_id)s
-    AND id > {_AFTER.format("(SELECT (row #>> '{{0,last_id}}')::bigint FROM newest)")} AND deleted_ms IS NULL
+    AND id > {_AFTER.format("(SELECT (row #>> '{{0,last_id}}')::bigint FROM newest)", "%(session_id)s")} AND deleted_ms IS NULL
   ORDER BY id LIMIT {2 * LIMIT_TURNS}) m""")
 DROP_SUMMARY = statement("DELETE FROM summaries WHERE scope_id = %(scope_id)s AND id = %(id)s")
 STRETCH = statement(f"""SELECT json_agg(w.row ORDER BY w.id DESC) FROM (SELECT {MESSAGE} AS row, m.id FROM messages m
-  WHERE m.scope_id = %(scope_id)s AND m.id > {_AFTER.format("%(after_id)s")} AND m.session_id = %(session_id)s
+  WHERE m.scope_id = %(scope_id)s AND m.id > {_AFTER.format("%(after_id)s", "%(session_id)s")} AND m.session_id = %(session_id)s
   ORDER BY m.id LIMIT %(limit)s) w""")
 HOLDS = statement("""SELECT (SELECT max(s.id) FROM summaries s WHERE s.scope_id = %(scope_id)s
     AND s.session_id = %(session_id)s) IS NOT DISTINCT FROM %(replaces)s::bigint

@@ -8,7 +8,7 @@ from memory.stores.forgetting import StoredForgetting
 from memory.stores.links import StoredLinks
 from memory.stores.person_steps import Dialect, Drop, Name, Put, Step
 from memory.stores.persons import Run, StoredPersons
-from memory.stores.postgres_derived import add_fragment
+from memory.stores.postgres_derived import add_fragments, entry
 from memory.stores.postgres_derived_sql import DROP_FRAGMENTS
 from memory.stores.postgres_pool import Database, Transaction, columns
 from memory.stores.postgres_steps import statement_of
@@ -83,14 +83,8 @@ def _runner(database: Database) -> Run:
 
 
 async def _put(transaction: Transaction, asked: Put) -> None:
-    where: dict[str, object] = {
-        "person_id": asked.person_id,
-        "namespace": asked.namespace,
-        "chat_type": asked.chat_type,
-        "session_id": asked.session_id,
-        "position": asked.position,
-    }
-    await add_fragment(transaction, asked.fragment, where)
+    where = {"namespace": asked.namespace, "chat_type": asked.chat_type, "session_id": asked.session_id}
+    await add_fragments(transaction, asked.person_id, [entry(asked.fragment, position=asked.position, **where)])
 
 
 async def _name(transaction: Transaction, asked: Name) -> None:

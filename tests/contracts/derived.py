@@ -590,6 +590,27 @@ class RecallContract:
         assert (stored,) == gone.items
         assert () == (await store.load(wish(scope.id, person_id=me, terms=(5,)))).hits
 
+    async def test_what_a_turn_is_found_by_stands_in_order_behind_its_session(self, store: FullStore) -> None:
+        """Whatever order it is given in; an item beside it stands in no session, and what has no words is not found."""
+        scope, me = await opened(store), await person(store)
+        for turn_id in (1, 2):
+            turn = await answered(store, scope.id, turn_id, person_id=me)
+            said = [Fragment(scope_id=scope.id, id=row.id, terms=((5, 1), (6, 2))) for row in reversed(turn)]
+            told = learned(
+                turn, person_id=me, fragments=tuple(said), items=(item(0, person_id=me),), item_terms=(((5, 4),),)
+            )
+            assert await store.derived.settle(told)
+        nothing = await answered(store, scope.id, 3, person_id=me)
+        empty = Fragment(scope_id=scope.id, id=nothing[0].id, terms=())
+        assert await store.derived.settle(learned(nothing, person_id=me, fragments=(empty,)))
+
+        loaded = await store.load(wish(scope.id, person_id=me, terms=(5,)))
+
+        places = sorted((hit.id, hit.position) for hit in loaded.hits if hit.scope_id == scope.id)
+        assert [0, 1, 2, 3] == [position for _, position in places]
+        assert [-1, -1] == [hit.position for hit in loaded.hits if hit.scope_id == 0]
+        assert (6, 20) == (loaded.corpus.fragments, loaded.corpus.length)
+
     async def test_fragments_come_with_their_neighbours(self, store: FullStore) -> None:
         for n in range(1, 6):
             scope_id, id_ = await self._said(store, "u1", n, 5)

@@ -5,6 +5,7 @@ Counted in pages, never in time, as a plain role that policies hold for. `test_s
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -58,13 +59,20 @@ async def _values(db: psycopg.AsyncConnection[tuple[Any, ...]], talk: Talk) -> d
         "session_id": session_of(talk),
         "session_ids": [session_of(talk)],
         "turn_id": last,
-        "before_id": last,
+        "rows": _new_fragment(talk, last + 1),
         "after_id": said[-40][0],
         "limit": 40,
         "items": [],
         "facts": [],
         "summaries": [],
     }
+
+
+def _new_fragment(talk: Talk, id_: int) -> str:
+    """As `postgres_derived.add_fragments` tells of one that stands behind the rest."""
+    place = {"scope_id": talk.scope_id, "id": id_, "namespace": "shared", "chat_type": "private"}
+    words = {"length": 3, "terms": [7, 8], "times": [1, 2]}
+    return json.dumps([place | words | {"session_id": session_of(talk), "position": None}])
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["analyzed", "not analyzed"])
@@ -76,9 +84,9 @@ async def _values(db: psycopg.AsyncConnection[tuple[Any, ...]], talk: Talk) -> d
         ("ENDED", derived_sql, 80),
         ("ITEMS", derived_sql, 80),
         ("OF_TURN", derived_sql, 80),
-        ("BEFORE", derived_sql, 80),
         ("MATERIAL", derived_sql, 80),
-        ("POSITION", derived_sql, 80),
+        ("LIVE_IDS", derived_sql, 80),
+        ("ADD_FRAGMENTS", derived_sql, 150),
         ("UNCHANGED", derived_sql, 150),
         ("STRETCH", derived_sql, 80),
     ],

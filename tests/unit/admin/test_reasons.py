@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
@@ -76,6 +77,7 @@ def event(route: Route | None, state: EventState, **outcome: Any) -> Event:
     )
 
 
+@cache
 def decisive() -> frozenset[str]:
     """Return every rule and code by which the gateway may let a message in or end it, read from its own types and source."""
     trees = [ast.parse(path.read_text("utf-8")) for path in sorted(Path("gateway").rglob("*.py"))]
