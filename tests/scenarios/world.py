@@ -30,7 +30,7 @@ from tests.services import as_admin
 
 ROOT = Path(__file__).parents[2]
 MEASURE = "CLEW_MEASURE"
-"""Set: the gateways' coverage is measured (`make test`), though not the test's own."""
+"""Set: the gateways' coverage is measured (`make test-all`), though not the test's own."""
 SECRET = "whsec_" + base64.b64encode(b"0123456789abcdef0123456789abcdef").decode()
 
 Prompt = list[dict[str, str]]
