@@ -150,7 +150,7 @@ class Posting:
         """Return the new message's id. Raises `SendFailed`."""
         if address.only_for is not None:
             return await self._whisper(address, address.only_for, content)
-        with translated(POST, scope=scope(self._name, POST, address.room)):
+        with translated(POST, scope=scope(self._name, POST)):
             answer = await self._client.chat_postMessage(
                 channel=address.room, thread_ts=address.thread, unfurl_links=False, unfurl_media=False, **content
             )
@@ -179,7 +179,8 @@ class Posting:
 def rates(name: str, address: Address, call: Call) -> tuple[Rate, ...]:
     """Return Slack's limits as documented: a message a second in a channel with short bursts (taken as four in four seconds) and
     a few hundred a minute in the workspace; `chat.update` is of tier 3, 50 a minute, `chat.postEphemeral` of tier 4, 100;
-    what `setStatus` bears is not documented, so as an edit."""
+    what `setStatus` bears is not documented, so as an edit. A 429 speaks of its method in the workspace (platform-facts 0.5): to
+    what one room bears we keep ourselves."""
     match call:
         case "send" if address.only_for is not None:
             return (Rate(scope=scope(name, WHISPER), count=100, per_s=60),)

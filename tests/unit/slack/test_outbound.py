@@ -281,7 +281,7 @@ async def test_a_token_that_stopped_working_ends_the_channel(code: str) -> None:
 
 
 async def test_a_wait_is_for_the_scope_that_asked(there: World) -> None:
-    """One room's posts, all edits of the workspace; never more (platform-facts 0.5). What is no number is half a minute."""
+    """One method in the workspace, in whatever room; never more (platform-facts 0.5). Posts go on while edits wait."""
     other = there.here.channel("other", members=[there.bot])
     there.here.will("chat.postMessage", throttled(7))
     with pytest.raises(Throttled) as posting:
@@ -290,7 +290,8 @@ async def test_a_wait_is_for_the_scope_that_asked(there: World) -> None:
 
     assert 7 == posting.value.retry_after_s
     assert posting.value.scope in scopes
-    assert posting.value.scope not in {rate.scope for rate in there.adapter.rates(there.to(other), "send")}
+    assert posting.value.scope in {rate.scope for rate in there.adapter.rates(there.to(other), "send")}
+    assert posting.value.scope not in {rate.scope for rate in there.adapter.rates(there.to(), "edit")}
 
 
 @pytest.mark.parametrize(
