@@ -293,8 +293,8 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     command_prefix: str = ""  # stands before commands' names in its menu: `clew-` for /clew-new
 
 
-Call = Literal["send", "edit", "sign"]
-"""What the platform is asked to do: take a new message, change one, show that an answer is being made."""
+Call = Literal["send", "edit", "sign", "remove"]
+"""What the platform is asked to do: take a new message, change one, show that an answer is being made, take one away."""
 
 
 class Rate(msgspec.Struct, frozen=True, kw_only=True):
@@ -381,8 +381,8 @@ class Pulls(Protocol):
 
 @runtime_checkable
 class Shows(Protocol):
-    """A channel that lets people see a reply while it is made. All verbs raise `SendFailed` as `send` does, `Lost` where a call
-    may still arrive; what is shown may be lost, so the caller drops what fails and goes on."""
+    """A channel that lets people see a reply while it is made. All verbs raise `SendFailed` as `send` does, an edit `Unknown` too
+    where it may still arrive; what is shown may be lost, so the caller drops what fails and goes on."""
 
     sign_every_s: float
     """Seconds after which the sign that an answer is being made has to be renewed."""

@@ -65,8 +65,4 @@ class Unreachable(SendFailed):
 
 
 class Unknown(SendFailed):
-    """The chunk may have arrived, as a new message."""
-
-
-class Lost(Unknown):
-    """No answer came: the call may be on its way even now, and arrive behind what is called after it."""
+    """The chunk may have arrived, as a new message; the call may even be on its way, and arrive behind what is called later."""

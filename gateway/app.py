@@ -477,7 +477,7 @@ async def run(
         naming = Naming(channels=live, names_s=queue.names_s)
         explaining = Explaining(admin=Admin(memory=memory, store=store), intake=intake, inbox=queues, live=live)
         personal = PersonalMemory(store=store, ids=ids, clock=now_ms)
-        held_back = HeldBack(pacing, hot.bus)
+        held_back = HeldBack(pacing, hot.bus, clock=shared_ms)
 
         def limited(channel: str, scope: str, seconds: float) -> None:
             metrics.rate_limited(seconds, of="channel", who=channel)

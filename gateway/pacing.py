@@ -136,6 +136,7 @@ class Pacing:
         late = until - max(blocked.line[0].at, now) if blocked.line else 0.0
         for place in blocked.line:
             place.at += max(late, 0.0)
+        self._forget(now=now)
 
     def _next_at(self, channel: str, rate: Rate, place: _Place | None, *, now: float) -> float:
         scope = self._scope(channel, rate.scope)

@@ -182,6 +182,8 @@ class Responder:
             )
             with self._traces.span("store", chunks=len(chunks)):
                 stands = await self._outbox.put(reply)
+            if stands:
+                await shown.clear()
         if not stands:
             await self._ended_otherwise(turn)
             return

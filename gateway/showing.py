@@ -3,7 +3,7 @@
 Never in the way of the answer: a call that fails or finds no budget is dropped, and the next one shows all there is by then. What
 is whole is not shown: the reply itself comes next.
 The message that shows the text is kept on the turn, so that the next attempt after a crash goes on with it, and the finished
-reply takes its place.
+reply takes its place, unless an edit of it may come late.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from adapters.base import Adapter, Address, Call, Paced, Rate, Reconciles, Shows
-from adapters.errors import Lost, Refused, SendFailed, Throttled, Unreachable
+from adapters.errors import Refused, SendFailed, Throttled, Unreachable
 from gateway.asking import Draft
 from gateway.errors import StoreBusy
 from gateway.inbox.base import Inbox, Outbox
@@ -112,7 +112,7 @@ class Shown:
         """Show no more; return the id of the message that the finished reply replaces, None if there is none.
 
         Waits for a state of the text that is under way, as it must not come after what replaces it; for no sign. Where one may
-        come later all the same, its message is taken away, if that can be done, and the reply stands in one of its own."""
+        come later all the same, the reply is to stand in a message of its own, and this one to go (`clear`)."""
         self._over.set()
         if self._signing is not None:
             self._signing.cancel()
@@ -123,14 +123,17 @@ class Shown:
         if self._lost:
             self._lost = False
             await self.recall()
+        return None if self._late else self._message_id
+
+    async def clear(self) -> None:
+        """Take the message away whose place the reply does not take, which is stored by now. What can't be taken away stays."""
         if self._late and (message := self._message_id) is not None:
             self._message_id = None
-            await self._call("edit", lambda adapter: adapter.remove(self._address, message), outcome="removed")
-        return self._message_id
+            await self._call("remove", lambda adapter: adapter.remove(self._address, message), outcome="removed")
 
     def cancel(self) -> None:
         """Show no more, and leave what is under way."""
-        self._lost = self._late = False
+        self._lost = False
         if self._task is not None:
             self._task.cancel()
 
@@ -249,7 +252,7 @@ class Shown:
         channel, now = self._address.channel, asyncio.get_running_loop().time()
         self._means.counted(channel, "failed")
         extra = {"turn": self._turn.turn_id, "channel": channel, "call": call, "reason": str(exc)}
-        self._late |= call == "edit" and (isinstance(exc, Lost) or not isinstance(exc, SendFailed))
+        self._late |= call == "edit" and not isinstance(exc, Refused | Throttled | Unreachable)
         match exc:
             case Throttled():
                 scope = exc.scope or self._queue
@@ -258,7 +261,9 @@ class Shown:
                 logger.info("platform asks to wait", extra=extra)
             case Unreachable():
                 logger.info("not shown", extra=extra)
-            case SendFailed() | TimeoutError() if call == "sign" or (call == "edit" and not isinstance(exc, Refused)):
+            case SendFailed() | TimeoutError() if call in ("sign", "remove") or (
+                call == "edit" and not isinstance(exc, Refused)
+            ):
                 logger.info("not shown", extra=extra)
             case SendFailed() | TimeoutError():
                 # Refused for good; or a first message whose id is not known: a second one must not follow it.

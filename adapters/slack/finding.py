@@ -44,13 +44,13 @@ async def found(client: AsyncWebClient, address: Address, mark: Fields, *, me: I
 async def _page(client: AsyncWebClient, address: Address, *, oldest: str | None, cursor: str | None) -> Fields:
     room = address.room
     if address.thread is not None:
-        with translated("conversations.replies"):
+        with translated("conversations.replies", scope="conversations.replies"):
             answer = await client.conversations_replies(
                 channel=room, ts=address.thread, oldest=oldest, inclusive=True, include_all_metadata=True,
                 limit=_PAGE, cursor=cursor,
             )  # fmt: skip
     else:
-        with translated("conversations.history"):
+        with translated("conversations.history", scope="conversations.history"):
             answer = await client.conversations_history(
                 channel=room, oldest=oldest, inclusive=True, include_all_metadata=True, limit=_PAGE, cursor=cursor
             )

@@ -178,9 +178,9 @@ class Posting:
 
 def rates(name: str, address: Address, call: Call) -> tuple[Rate, ...]:
     """Return Slack's limits as documented: a message a second in a channel with short bursts (taken as four in four seconds) and
-    a few hundred a minute in the workspace; `chat.update` is of tier 3, 50 a minute, `chat.postEphemeral` of tier 4, 100;
-    what `setStatus` bears is not documented, so as an edit. A 429 speaks of its method in the workspace (platform-facts 0.5): to
-    what one room bears we keep ourselves."""
+    a few hundred a minute in the workspace; `chat.update` and `chat.delete` are of tier 3, 50 a minute, `chat.postEphemeral` of
+    tier 4, 100; what `setStatus` bears is not documented, so as an edit. A 429 speaks of its method in the workspace
+    (platform-facts 0.5): to what one room bears we keep ourselves."""
     match call:
         case "send" if address.only_for is not None:
             return (Rate(scope=scope(name, WHISPER), count=100, per_s=60),)
@@ -192,6 +192,8 @@ def rates(name: str, address: Address, call: Call) -> tuple[Rate, ...]:
             return (Rate(scope=scope(name, UPDATE), count=50, per_s=60),)
         case "sign":
             return (Rate(scope=scope(name, STATUS), count=50, per_s=60),)
+        case "remove":
+            return (Rate(scope=scope(name, DELETE), count=50, per_s=60),)
 
 
 def scope(name: str, method: str, room: str = "") -> str:

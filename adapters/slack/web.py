@@ -16,7 +16,7 @@ import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.errors import Lost, Refused, SendFailed, Throttled, Unknown, Unreachable
+from adapters.errors import Refused, SendFailed, Throttled, Unknown, Unreachable
 from config.channels.slack import SlackSettings
 
 _QUIET = logging.getLogger(f"{__name__}.sdk")
@@ -86,11 +86,9 @@ def translated(method: str, *, scope: str | None = None) -> Iterator[None]:
         raise Unreachable(f"{method}: Slack can't be reached ({type(exc).__name__})") from exc
     except aiohttp.ClientHttpProxyError as exc:
         raise Unreachable(f"{method}: the proxy answered {exc.status}") from exc
-    except (aiohttp.ClientError, TimeoutError) as exc:
-        raise Lost(f"{method}: the answer was lost ({type(exc).__name__})") from exc
-    except (AttributeError, ValueError) as exc:
-        # The SDK trips over an answer that is text, a list or a JSON number.
-        raise Unknown(f"{method}: the answer can't be read ({type(exc).__name__})") from exc
+    except (aiohttp.ClientError, TimeoutError, AttributeError, ValueError) as exc:
+        # The last two: the SDK trips over an answer that is text, a list or a JSON number.
+        raise Unknown(f"{method}: the answer was lost ({type(exc).__name__})") from exc
 
 
 def _answered(method: str, exc: SlackApiError, scope: str | None) -> SendFailed:

@@ -152,8 +152,10 @@ class Posting:
 
 def rates(name: str, address: Address, call: Call) -> tuple[Rate, ...]:
     """Return Telegram's limits as documented: about one message a second in a private chat, bursts borne; 20 a minute in a
-    group; 30 a second overall. Edits, drafts and actions count like messages, which is not documented but reported
-    (anything-llm#5447)."""
+    group; 30 a second overall; of taking messages away none. Edits, drafts and actions count like messages, which is not
+    documented but reported (anything-llm#5447)."""
+    if call == "remove":
+        return ()
     in_room = scope(name, address.room)
     private = is_private(address)  # in a group each topic, or each speaker, may have a conversation of its own
     count, per_s = (3, 3) if private else (20, 60)

@@ -28,7 +28,7 @@ from telegram.error import (
 )
 from telegram.request import HTTPXRequest
 
-from adapters.errors import Lost, Moved, Refused, Throttled, Unknown, Unreachable
+from adapters.errors import Moved, Refused, Throttled, Unknown, Unreachable
 from adapters.telegram.polling import Contested
 from config.channels.telegram import TelegramSettings
 
@@ -192,9 +192,7 @@ def _lost(method: str, exc: TelegramError, *, scope: str | None, repeatable: boo
     if "too many requests" in exc.message.casefold():  # without its number
         return Throttled(f"{method}: Telegram asks to wait", retry_after_s=_DEFAULT_WAIT_S, scope=scope)
     told = f"{method}: the answer was lost ({type(exc).__name__}, {cause})"
-    if repeatable:
-        return Unreachable(told)
-    return Unknown(told) if exc.__cause__ is None or _foreign(exc) else Lost(told)
+    return Unreachable(told) if repeatable else Unknown(told)
 
 
 def _seconds(wait: int | timedelta) -> float:

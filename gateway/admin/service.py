@@ -151,7 +151,10 @@ def _with(section: Section, steps: list[str], value: str, path: str) -> Section:
     if steps[-1] not in at:
         raise BadRequest(f"{path!r}: no such setting; `show` lists them")
     try:
-        read_yaml(value)  # it stops at a depth; what tells numbers from words reads three thousand brackets for two seconds
+        # It stops at a depth, where what tells numbers from words reads three thousand brackets for two seconds.
+        _, flaws = read_yaml(value)
+        if flaws:  # a tag most often, which could make anything of the value
+            raise BadRequest(f"{path}: {value[:200]!r}: {flaws[0].problem}; {flaws[0].remedy}")
         at[steps[-1]] = yaml.safe_load(value)
         return type(section).model_validate(data)
     except (Unreadable, ValueError, yaml.YAMLError) as exc:

@@ -116,11 +116,12 @@ ADD_ITEMS = statement(_insert("profile_items", ProfileItem.__struct_fields__))
 
 # --- the index of recall ---
 
-# What has no position yet comes behind the rest of its session, in the order of ids.
+# What has no position yet comes behind the rest of its session, in the order of ids. OFFSET 0: looked up one by one, where a plan
+# made while the table is small would read all of the person's.
 ADD_FRAGMENTS = statement("""WITH given AS MATERIALIZED (
   SELECT g.* FROM json_to_recordset(%(rows)s) AS g (scope_id bigint, id bigint, namespace text, chat_type text, session_id text,
     "position" bigint, length bigint, terms bigint[], times bigint[])
-  WHERE NOT EXISTS (SELECT FROM fragments f WHERE f.scope_id = g.scope_id AND f.id = g.id)
+  WHERE NOT EXISTS (SELECT FROM fragments f WHERE f.scope_id = g.scope_id AND f.id = g.id OFFSET 0)
 ), fresh AS (
   INSERT INTO fragments (scope_id, id, person_id, namespace, chat_type, session_id, "position", length, terms)
   SELECT g.scope_id, g.id, %(person_id)s, g.namespace, g.chat_type, g.session_id, coalesce(g."position",

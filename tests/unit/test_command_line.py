@@ -60,6 +60,9 @@ def test_what_makes_no_sense(arguments: list[str], said: str, capsys: pytest.Cap
         ("busy=[", "not readable"),
         (f"busy={'[' * 3000}", "not readable"),
         ("busy=2026-13-45", "not readable"),
+        ("busy=!!bool x", "has no meaning here"),
+        ("busy=!!timestamp 请", "has no meaning here"),
+        ("busy={a: 1, a: 2}", "is here twice"),
         ("busy=sometimes", "collect"),
     ],
 )

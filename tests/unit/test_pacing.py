@@ -212,3 +212,12 @@ def test_a_room_that_was_quiet_before_is_answered_at_once() -> None:
     assert 1.0 + 3 + JITTER_S == pytest.approx(pacing.turn_at("c", "q", [private], now=1.0))
     assert 1.0 + 1 + JITTER_S == pytest.approx(pacing.turn_at("c", "p", [ONE], now=1.0))
     assert 1.0 == pacing.turn_at("another", "p", [ONE], now=1.0)
+
+
+def test_who_only_hears_of_waits_keeps_no_more_than_others() -> None:
+    """An instance that sends nothing forgets as well: what is over, and beyond the bound what is oldest."""
+    pacing = Pacing(most=10)
+    for number in range(1_000):
+        pacing.block("c", f"房 {number}", until=5.0 + number, now=float(number))
+
+    assert len(pacing._scopes) <= 11

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from adapters.base import Adapter, Address, Named, Paced, Quote, Rate, Reconciles, Shows
-from adapters.errors import AdapterFault, Lost, Refused, SendFailed, Throttled, Unknown, Unreachable
+from adapters.errors import AdapterFault, Refused, SendFailed, Throttled, Unknown, Unreachable
 from adapters.slack.posting import rates
 from adapters.slack.web import client, retry_after_s, translated
 from config.channels.slack import SlackSettings
@@ -226,9 +226,9 @@ FAILURES: list[tuple[Fault, type[SendFailed]]] = [
     (broken(503), Unknown),
     (broken(500, stored=True), Unknown),
     (html(), Unknown),
-    (cut_before(), Lost),
-    (cut_after(), Lost),
-    (slow_after(30), Lost),
+    (cut_before(), Unknown),
+    (cut_after(), Unknown),
+    (slow_after(30), Unknown),
     (Fault(status=200, headers=(("Content-Type", "text/plain"),), body=b"ok"), Unknown),
     (Fault(status=200, headers=(("Content-Type", "application/json"),), body=b"[]"), Unknown),
     (Fault(status=200, headers=(("Content-Type", "application/json"),), body=b"{"), Unknown),
