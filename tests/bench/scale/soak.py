@@ -1,6 +1,6 @@
 """An hour of ordinary load on two gateways: what grows, by how much an hour, and whether that is more than it wavers anyway.
 
-`MINUTES=60 python -m tests.bench.scale soak` (10 unless told; `PER_S` turns a second, `INSTANCES`; `STORE=sqlite` is one gateway
+`MINUTES=60 python -m tests.bench.scale soak` (10 unless told; `PER_S` turns a second, `INSTANCES`, `WARM_UP` minutes; `STORE=sqlite` is one gateway
 on a file). One message in five is somebody's who never wrote before. Memory, files, sessions, keys, the backlog and a turn's CPU
 should stay where they were after the warm-up; tables grow with what is said, by as many bytes a turn at the end as at the start.
 """
@@ -93,7 +93,8 @@ async def measure(quick: bool) -> AsyncIterator[Table]:
                 if time.monotonic() - began >= seconds:
                     break
             inside.append({"turns": turns, "of": await _inside(Path(folder), running)})
-    warm_s = min(WARM * samples[-1].at_s, WARM_S)
+    asked = os.environ.get("WARM_UP")
+    warm_s = min(WARM * samples[-1].at_s, WARM_S) if asked is None else float(asked) * 60
     kept = [sample for sample in samples if sample.at_s >= warm_s]
     hours = [sample.at_s / 3600 for sample in kept]
     yield Table(
