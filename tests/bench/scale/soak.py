@@ -1,8 +1,9 @@
 """An hour of ordinary load on two gateways: what grows, by how much an hour, and whether that is more than it wavers anyway.
 
-`MINUTES=60 python -m tests.bench.scale soak` (10 unless told; `PER_S` turns a second, `INSTANCES`, `WARM_UP` minutes; `STORE=sqlite` is one gateway
-on a file). One message in five is somebody's who never wrote before. Memory, files, sessions, keys, the backlog and a turn's CPU
-should stay where they were after the warm-up; tables grow with what is said, by as many bytes a turn at the end as at the start.
+`MINUTES=60 python -m tests.bench.scale soak` (10 unless told; `PER_S` turns a second, `INSTANCES`, `WARM_UP` minutes,
+`NEWCOMERS`: of so many messages one is somebody's who never wrote before, five unless told; `STORE=sqlite` is one gateway on a
+file). Memory, files, sessions, keys, the backlog and a turn's CPU should stay where they were after the warm-up; tables grow with
+what is said, by as many bytes a turn at the end as at the start.
 """
 
 from __future__ import annotations
