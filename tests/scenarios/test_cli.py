@@ -257,8 +257,8 @@ async def test_replay_of_every_kind_of_turn(world: Stage, config: Path) -> None:
             explained.notes for turn in (squeezed, fallen) if (explained := await admin.explain(int(turn["turn"])))
         ]
 
-    assert ("context refused: trimmed harder once",) == notes[0]
-    assert ("answered by default",) == notes[1]
+    assert "context refused: trimmed harder once" in notes[0]
+    assert "answered by default" in notes[1]
 
 
 async def test_db_status_and_backup_beside_a_live_gateway(world: Stage, config: Path) -> None:

@@ -12,6 +12,7 @@ import pytest_asyncio
 
 from tests.scenarios.conftest import HOOK
 from tests.scenarios.platforms import words
+from tests.scenarios.remembered import learned, leases_end
 from tests.scenarios.stage import Stage, stage, talk, users
 from tests.scenarios.world import Hook, Prompt, gateway, model_server, write_config
 
@@ -124,8 +125,11 @@ async def test_ten_turns_in_a_window_of_eight_with_a_restart_between(
             for number in range(1, 6):
                 await Hook(session, first).say(f"question {number} 第{number}问")
             await first.kill()
+        leases_end(storage)
         async with gateway(config) as second:
-            turns = [await Hook(session, second).say(f"question {number} 第{number}问") for number in range(6, 11)]
+            turns = [await Hook(session, second).say(f"question {number} 第{number}问") for number in range(6, 10)]
+            await learned(storage)  # the window would reach back to what is not learned from yet
+            turns.append(await Hook(session, second).say("question 10 第10问"))
 
     assert ["answered"] * 5 == [turn["status"] for turn in turns]
     assert [f"question {number} 第{number}问" for number in range(3, 11)] == users(model.prompts[-1])
