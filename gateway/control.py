@@ -30,6 +30,7 @@ from gateway.people import People
 from gateway.presence import Presence
 from gateway.routing import UNREADABLE, Route, decode, place_of
 from memory.errors import StoreUnavailable
+from memory.ids import now_ms
 from memory.service import Memory
 from memory.turn import Incoming
 
@@ -44,6 +45,10 @@ STOP_REACH = 1000
 
 MOST_LATER = 1000
 """Edits that wait for a turn; more are taken for edits of messages nobody knows."""
+
+FORGOTTEN_LOOKS = 2
+"""Looks after which an event of ours that nobody here knows of is one whose accepting broke off: the database's word that it is
+stored never came, and its platform does not repeat it."""
 
 
 class Control:
@@ -84,6 +89,7 @@ class Control:
         self._retry_s = retry_s
         self._look_s = look_s
         self._later: dict[int, Event] = {}
+        self._acting: set[int] = set()
         self._met: set[int] = set()  # of these: whose message had begun
         self._desks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
         self._wake = asyncio.Event()
@@ -112,6 +118,7 @@ class Control:
         inbox and memory. Applying it again does no harm.
 
         Raises `StoreBusy` and `memory.errors.StoreUnavailable`: the event is kept for `run` then, too."""
+        self._acting.add(event.id)
         try:
             outcome = await self._apply(event)
             if outcome is None:
@@ -123,6 +130,8 @@ class Control:
         except (StoreBusy, StoreUnavailable):
             self._keep(event)
             raise
+        finally:
+            self._acting.discard(event.id)
         self._later.pop(event.id, None)
         self._met.discard(event.id)
         self._ended(event.channel, outcome.state, outcome.rule or outcome.code or "")
@@ -130,8 +139,12 @@ class Control:
             self._settled([stored], None)
 
     async def recover(self) -> None:
-        """Apply what processes that are gone have accepted and not applied. Raises `StoreBusy`."""
-        for event in await self._inbox.controls():
+        """Apply what processes that are gone have accepted and not applied, and what was stored here unknown to us. Raises
+        `StoreBusy`."""
+        forgotten_ms = now_ms() - int(FORGOTTEN_LOOKS * self._look_s * 1000)
+        for event in await self._inbox.controls(before_ms=forgotten_ms):
+            if event.id in self._acting or event.id in self._later:
+                continue
             try:
                 await self.act(event)
             except (StoreBusy, StoreUnavailable):

@@ -317,8 +317,10 @@ class Inbox(Protocol):
         """Return the events answered together as this turn, oldest first."""
         ...
 
-    async def controls(self) -> list[Event]:
-        """Take over the accepted control events whose accepting process is gone, and return them, oldest first."""
+    async def controls(self, *, before_ms: int) -> list[Event]:
+        """Take over the accepted control events whose accepting process is gone, and return them, oldest first, with this
+        process's own that were accepted before `before_ms`: where the call that accepted one broke off once it was stored,
+        nobody knows of it."""
         ...
 
     async def amendments(self, subjects: Sequence[bytes]) -> list[Event]:

@@ -253,9 +253,9 @@ class PostgresInbox:
         async with self._connection() as db:
             return await events.of_turn(db, turn_id)
 
-    async def controls(self) -> list[Event]:
+    async def controls(self, *, before_ms: int) -> list[Event]:
         async with self._connection() as db:
-            return await events.take_controls(db, owner=self._member.id)
+            return await events.take_controls(db, owner=self._member.id, before_ms=before_ms)
 
     async def amendments(self, subjects: Sequence[bytes]) -> list[Event]:
         return await self._amendments(subjects)

@@ -169,8 +169,8 @@ class SqliteInbox:
     async def turn_events(self, turn_id: int) -> list[Event]:
         return self._file.read(lambda db: events.of_turn(db, turn_id))
 
-    async def controls(self) -> list[Event]:
-        return await self._file.write(lambda db: events.take_controls(db, owner=self._file.run))
+    async def controls(self, *, before_ms: int) -> list[Event]:
+        return await self._file.write(lambda db: events.take_controls(db, owner=self._file.run, before_ms=before_ms))
 
     async def amendments(self, subjects: Sequence[bytes]) -> list[Event]:
         return self._file.read(lambda db: events.amendments(db, subjects))

@@ -180,11 +180,12 @@ def withdraw(db: sqlite3.Connection, ids: Iterable[int], outcome: Outcome, *, la
     return [event_id for event_id in ids if db.execute(update, (*end, event_id, lane)).rowcount]
 
 
-def take_controls(db: sqlite3.Connection, *, owner: int) -> list[Event]:
-    """Give `owner` the control events that others left unapplied; return them in order of acceptance."""
+def take_controls(db: sqlite3.Connection, *, owner: int, before_ms: int) -> list[Event]:
+    """Give `owner` the control events that others left unapplied; return them in order of acceptance, with its own old ones."""
     rows = db.execute(
-        f"SELECT {EVENT_COLUMNS} FROM inbox_events WHERE {WAITING} AND kind = 'control' AND owner <> ? ORDER BY seq",
-        (owner,),
+        f"SELECT {EVENT_COLUMNS} FROM inbox_events WHERE {WAITING} AND kind = 'control'"
+        " AND (owner <> ? OR accepted_ms < ?) ORDER BY seq",
+        (owner, before_ms),
     ).fetchall()
     db.executemany("UPDATE inbox_events SET owner = ? WHERE id = ?", [(owner, row[0]) for row in rows])
     return [event_of(row) for row in rows]

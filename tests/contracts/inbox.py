@@ -171,7 +171,9 @@ class AcceptContract:
         control = await accept(queues, "a", kind="control")
         assert [] == await queues.claim(5)
         assert [] == await queues.waiting("a")
-        assert [] == await queues.controls(), "its own process is applying it"
+        assert [] == await queues.controls(before_ms=control.accepted_ms), "its own process is applying it"
+        forgotten = [await queues.controls(before_ms=control.accepted_ms + 1) for _ in range(2)]
+        assert [[control]] * 2 == forgotten, "or the call that accepted it broke off"
 
         await queues.finish([control.id], Outcome(state="applied", rule="edit"), lane="a", fence=None)
         await queues.finish([control.id], Outcome(state="failed"), lane="a", fence=None)

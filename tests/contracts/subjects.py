@@ -177,7 +177,7 @@ class SiblingContract:
 
         assert ("accepted", first.event.id) == (second.verdict, second.event.id)
         assert [second.event] == await queues.waiting("a")
-        assert [] == await queues.controls()
+        assert [] == await queues.controls(before_ms=0)
 
     async def test_only_these_rules_are_revived(self, queues: Queues) -> None:
         """What its speaker has stopped, what was answered, and what another rule refused stay as they are; so does a mere

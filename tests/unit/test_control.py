@@ -331,3 +331,26 @@ async def test_what_another_instance_left_is_applied_while_this_one_runs(
         following.cancel()
 
         assert ["overheard"] == await house.background()
+
+
+async def test_what_was_stored_while_its_accepting_broke_off_is_applied(house: House) -> None:
+    """The database's word that it is stored never came, and its platform has given up: nobody here knows of it."""
+    event = await house.told(_message("overheard 听到"))
+    following = asyncio.ensure_future(house.control.follow())
+    await _until_ended(house, event)
+    following.cancel()
+
+    assert ["overheard 听到"] == await house.background()
+
+
+async def test_what_is_being_applied_is_not_taken_for_forgotten(house: House) -> None:
+    """However long its names take, or its turn."""
+    house.platform.held["slow"] = asyncio.Event()
+    slow = await house.told(_message("slow"))
+    acting = asyncio.ensure_future(house.control.act(slow))
+    await house.platform.asked.wait()
+    await house.control.recover()
+    house.platform.held["slow"].set()
+    await acting
+
+    assert [("observed", "observe")] == house.counted
