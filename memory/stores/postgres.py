@@ -32,7 +32,7 @@ from memory.base import (
     Summary,
     TableSize,
 )
-from memory.errors import Fenced, PersonErased, ScopeMoved, UnknownScope
+from memory.errors import Fenced, PersonErased, ScopeMoved, StoreUnavailable, UnknownScope
 from memory.ids import Ids
 from memory.ids import now_ms as wall_ms
 from memory.key import ConversationKey, Scope, decode_part, encode_part
@@ -120,7 +120,7 @@ class PostgresStore:
             new = names | {"id": self._ids.next(), "now_ms": now_ms, "agent_change": agent_change}
             await self._database.fetch(sql.CREATE_SCOPE, new)
             rows = await self._database.fetch(sql.FIND_SCOPE, names)
-        id_, title, last_ms, session_id, carry_scope_id, carry_last_id, *root = rows[0]
+        id_, title, last_ms, session_id, carry_scope_id, carry_last_id, *root = _kept(rows)
         return ScopeRow(
             id=id_,
             scope=scope,
@@ -348,7 +348,7 @@ class PostgresStore:
         if not rows:
             await self._database.fetch(sql.CREATE_PERSON, names | {"id": self._ids.next(), "now_ms": now_ms})
             rows = await self._database.fetch(sql.PERSON, names)
-        return int(rows[0][0])
+        return int(_kept(rows)[0])
 
     async def purge_ledgers(self, *, before_ms: int, limit: int) -> int:
         dropped = await drop_old(self._database, before_ms=before_ms)
@@ -521,3 +521,10 @@ def _meant(scope_id: int, platform_message_id: str, *, by: ConversationKey) -> V
         "user": user,
         "room": conversation.partition("/")[0],
     }
+
+
+def _kept(rows: Sequence[Row]) -> Row:
+    """Return the row that was just made. A server that commits before it has written may end and have lost it."""
+    if not rows:
+        raise StoreUnavailable("PostgreSQL has lost what was just made: it ended before it had written that")
+    return rows[0]

@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from memory.base import Load, Message, NewMessage
+from memory.base import Identity, Load, Message, NewMessage
 from memory.errors import Fenced, StoreUnavailable
 from memory.ids import Ids
 from memory.key import scope_of
@@ -42,7 +42,9 @@ from tests.contracts.store import (
     window,
     wish,
 )
-from tests.services import Postgres, running_postgres, silent_server
+from tests.services import Postgres, as_admin, running_postgres, silent_server
+
+ANN = Identity(kind="web", tenant="T1", account="ann")
 
 
 def store_on(url: str, *, pool_size: int = 4, timeout_s: float = 5) -> PostgresStore:
@@ -102,6 +104,22 @@ class TestFences:
 
 class TestFailure:
     """A server that stops, comes back, refuses or is not there."""
+
+    @pytest.mark.parametrize("made", ["scopes", "identities"])
+    async def test_what_was_made_and_lost_at_once_is_the_stores_failure(
+        self, store: PostgresStore, postgres_url: str, made: str
+    ) -> None:
+        """A server that does not wait for its disk ends between the two statements: the turn is tried again, and no try of its
+        own is lost. A trigger that keeps no row stands for that."""
+        with psycopg.connect(as_admin(postgres_url), autocommit=True) as db:
+            db.execute("CREATE FUNCTION lost() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'")
+            db.execute(f"CREATE TRIGGER lost BEFORE INSERT ON {made} FOR EACH ROW EXECUTE FUNCTION lost()".encode())
+
+            with pytest.raises(StoreUnavailable, match="lost what was just made"):
+                await (opened(store) if made == "scopes" else store.person(ANN, now_ms=NOW))
+            db.execute(f"DROP TRIGGER lost ON {made}".encode())
+
+        assert await (opened(store) if made == "scopes" else store.person(ANN, now_ms=NOW))
 
     async def test_a_restarted_server_is_used_again_at_once(self, own_server: Postgres) -> None:
         """Every pooled connection is dead after a restart; the first call after it succeeds all the same."""
