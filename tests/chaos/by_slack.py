@@ -34,6 +34,7 @@ class SlackWay:
     here: Workspace
     app: App
     bot: Bot
+    askable: bool = True
     _chance: random.Random = field(default_factory=lambda: random.Random(1))
     _people: dict[int, Member] = field(default_factory=dict)
     _scopes: dict[str, _SlackScope] = field(default_factory=dict)

@@ -30,6 +30,7 @@ class TelegramWay:
     name: str
     tg: Telegram
     bot: Bot
+    askable: bool = False
     _people: dict[int, Person] = field(default_factory=dict)
     _scopes: dict[str, _TelegramScope] = field(default_factory=dict)
     _said: list[tuple[Line, int]] = field(default_factory=list)  # and the update

@@ -29,6 +29,7 @@ class HookWay:
     name: str = "webhook"
     over: bool = False
     faults: list[str] = field(default_factory=list)
+    askable: bool = False
     _lines: dict[str, Line] = field(default_factory=dict)
     _turns: dict[str, dict[str, Any]] = field(default_factory=dict)
     _views: dict[str, dict[str, Any]] = field(default_factory=dict)

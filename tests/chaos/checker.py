@@ -45,6 +45,28 @@ def one_end(evidence: Evidence) -> Found:
                 yield f"«{said.token}» is {row.state}, and its sender sees {said.seen}"
 
 
+def answered(evidence: Evidence) -> Found:
+    """Who asked, and did not take that back, is answered; a few at most are told why not. Nobody is given up."""
+    stoppers = _stoppers(evidence)
+    asked, told = 0, 0
+    for said in evidence.said.values():
+        for row in evidence.rows_of.get(said.token, []):
+            if row.state == "dead":
+                yield f"«{said.token}» was given up: {row.why}, after {row.attempts} starts"
+            if row.state == "dead" or not said.asks or said.removed or (said.person, said.place) in stoppers:
+                continue
+            asked += 1
+            notice = said.seen == "failed" or any(
+                chunk.state in ("sent", LABELLED) for chunk in evidence.chunks_of.get(row.turn, [])
+            )
+            if row.state == "failed" and notice:
+                told += 1
+            elif row.state != "answered":
+                yield f"«{said.token}» asked, and is {row.state} {row.why} with nobody told, turn {row.turn}"
+    if told > _few(asked):
+        yield f"of {asked} who asked {told} were only told that it failed"
+
+
 def visible(evidence: Evidence) -> Found:
     """What was answered stands there, whole, with all that it answers; what is said to have been sent stands as it was sent."""
     whole = _whole_posts(evidence)
@@ -71,7 +93,7 @@ def visible(evidence: Evidence) -> Found:
 
 def stopped_by_its_speaker(evidence: Evidence) -> Found:
     """An answer is cut short where its speaker said so, or took away what it answers; nobody else's is."""
-    stoppers = {(said.person, said.place) for said in evidence.said.values() if said.stops}
+    stoppers = _stoppers(evidence)
     cut_short = {chunk.turn for chunk in evidence.chunks if stopped(chunk.text)}
     cut_short |= {int(post.id) for post in evidence.posts if not post.at and stopped(post.text)}
     for turn in sorted(cut_short):
@@ -140,6 +162,12 @@ def labelled(evidence: Evidence) -> Found:
         if len(posts) > 1 and not doubt:
             where = ", ".join(f"{post.id} in {post.place}" for post in posts)
             yield f"the answer to turn {turn} stands {len(posts)} times ({where}), and its chunks are {_states(chunks)}"
+    unknown_fate = [chunk for chunk in evidence.chunks if chunk.state == LABELLED]
+    for chunk in unknown_fate:
+        if chunk.askable:
+            yield f"what became of turn {chunk.turn} in {chunk.place} is unknown, and the platform there could be asked"
+    if len(unknown_fate) > _few(len(list(evidence.chunks))):
+        yield f"of {len(list(evidence.chunks))} pieces nobody knows what became of {len(unknown_fate)}"
     known = {(chunk.place, chunk.message) for chunk in evidence.chunks}
     doubtful = {chunk.place for chunk in evidence.chunks if _doubtful([chunk])}
     for post in evidence.posts:
@@ -179,6 +207,7 @@ def memory_at_home(evidence: Evidence) -> Found:
 
 RULES: tuple[Callable[[Evidence], Found], ...] = (
     one_end,
+    answered,
     visible,
     in_order,
     stopped_by_its_speaker,
@@ -214,6 +243,16 @@ def allowed(evidence: Evidence) -> Counter[str]:
     )
     counts["never acknowledged"] = sum(not said.accepted for said in evidence.said.values())
     return counts
+
+
+def _few(all_of_them: int) -> float:
+    """How many of so many may go the worse way that is allowed: else a run in which all do would pass."""
+    return max(3, all_of_them / 50)
+
+
+def _stoppers(evidence: Evidence) -> set[tuple[str, str]]:
+    """Return who wanted no answer any more, and where."""
+    return {(said.person, said.place) for said in evidence.said.values() if said.stops}
 
 
 def _whole_posts(evidence: Evidence) -> defaultdict[int, list[Post]]:

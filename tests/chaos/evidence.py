@@ -48,9 +48,9 @@ def stopped(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """What a person said. `accepted`: the platform was told that it is taken. `seen`: the state in which its sender saw it at
-    the end, where a sender can look (webhooks); None: it can't. `removed`: they took it away again. `stops`: behind it they
-    wanted no answer any more."""
+    """What a person said. `asks`: they want an answer. `accepted`: the platform was told that it is taken. `seen`: the state in
+    which its sender saw it at the end, where a sender can look (webhooks); None: it can't. `removed`: they took it away again.
+    `stops`: behind it they wanted no answer any more."""
 
     token: str
     way: str
@@ -58,6 +58,7 @@ class Said:
     group: bool
     person: str
     words: frozenset[str] = frozenset()
+    asks: bool = True
     accepted: bool = True
     seen: str | None = None
     removed: bool = False
@@ -80,8 +81,8 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """A piece of a reply, as the outbox has it. `looked`: its platform, which can tell what became of a send, was asked about its
-    room."""
+    """A piece of a reply, as the outbox has it. `askable`: its platform can tell what became of a send; `looked`: it was asked
+    about its room."""
 
     turn: int
     state: str
@@ -89,6 +90,7 @@ class Chunk:
     message: str | None
     place: str
     attempts: int = 1
+    askable: bool = False
     looked: bool = False
 
 

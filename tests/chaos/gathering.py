@@ -99,5 +99,5 @@ def _chunk(
     where = msgspec.msgpack.decode(bytes(address), type=Address)
     return Chunk(
         turn=turn, state=state, text=text, message=message, place=spot(channel, where.room, where.thread),
-        attempts=attempts, looked=ways[channel].asked_about(where.room),
+        attempts=attempts, askable=ways[channel].askable, looked=ways[channel].asked_about(where.room),
     )  # fmt: skip

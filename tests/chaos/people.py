@@ -26,9 +26,10 @@ def mix(scopes: int, seconds: float) -> tuple[str, ...]:
 
 
 class Way(Protocol):
-    """One channel of the gateways', and all who talk there."""
+    """One channel of the gateways', and all who talk there. `askable`: its platform can tell what became of a send."""
 
     name: str
+    askable: bool
 
     def settings(self) -> str:
         """Return the channel's settings, as the inside of a YAML mapping; `${NAME}` is the environment's."""
@@ -72,5 +73,6 @@ def said_by(line: Line, place: str, **more: Any) -> Said:
     """Return what the line says, as evidence."""
     return Said(
         token=line.token, way=line.place.way, place=place, group=line.place.group,
-        person=f"{line.place.way} {line.person}", words=canaries(line.text), stops=line.stop_s is not None, **more,
+        person=f"{line.place.way} {line.person}", words=canaries(line.text), asks=line.asks, stops=line.stop_s is not None,
+        **more,
     )  # fmt: skip

@@ -7,7 +7,7 @@ made of it: the log of a run is itself a plan, with the times at which things we
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from tests.chaos.proxy import MODES
@@ -104,14 +104,27 @@ def deck(lease_s: float) -> dict[str, Draw]:
 def drawn(seed: int, *, seconds: float, instances: int, lease_s: float, every_s: float = 3.0) -> list[Act]:
     """Return the acts of a run, by time: one trouble every `every_s` or so, each kind once before any comes again. They may
     overlap as they like. The last begins so early that it shows while people still talk."""
+    troubles = _troubles(seed, seconds=seconds, instances=instances, lease_s=lease_s, every_s=every_s)
+    acts = sorted(act for _, trouble in troubles for act in trouble)
+    return [Act(round(act.at_s, 2), act.act, act.target) for act in acts]
+
+
+def kinds(seed: int, *, seconds: float, lease_s: float, every_s: float) -> set[str]:
+    """Return which kinds of trouble are in the plan of a seed."""
+    return {kind for kind, _ in _troubles(seed, seconds=seconds, instances=3, lease_s=lease_s, every_s=every_s)}
+
+
+def _troubles(
+    seed: int, *, seconds: float, instances: int, lease_s: float, every_s: float
+) -> Iterator[tuple[str, list[Act]]]:
     chance = random.Random(seed)
-    kinds = deck(lease_s)
-    acts, left, at_s = list[Act](), list[str](), chance.uniform(1, every_s)
+    there = deck(lease_s)
+    left, at_s = list[str](), chance.uniform(1, every_s)
     while at_s < seconds - 2:
-        left = left or chance.sample(sorted(kinds), len(kinds))
-        acts += kinds[left.pop()](chance, at_s, instances)
+        left = left or chance.sample(sorted(there), len(there))
+        kind = left.pop()
+        yield kind, there[kind](chance, at_s, instances)
         at_s += chance.uniform(0.3, 2 * every_s - 0.3)
-    return [Act(round(act.at_s, 2), act.act, act.target) for act in sorted(acts)]
 
 
 def written(acts: Iterable[Act]) -> str:

@@ -83,12 +83,26 @@ SPILT = frozenset({PRIVATE})
 LOST = replace(SAID["A.4"], accepted=True)
 UNSURE = changed(0, state="unknown", message=None)(CHUNKS)
 
+NOTHING: dict[str, Any] = {"chunks": (), "posts": (), "calls": ()}
+FINAL_UNHEARD = ("ignored", "observed", "failed", "applied")
+
+
+def all_rows(**changes: Any) -> tuple[Row, ...]:
+    return tuple(replace(one, **changes) for one in ROWS)
+
+
 PLANTED: dict[str, list[tuple[str, Evidence]]] = {
     "one_end": [
         ("is not stored", replace(WELL, said=SAID | {"A.4": LOST})),
         ("stored 2 times", replace(WELL, rows=(*ROWS, row(9, "A.1")))),
         ("no end: running", replace(WELL, rows=changed(4, state="running")(ROWS))),
         ("sees running", replace(WELL, said=SAID | {"A.1": replace(SAID["A.1"], seen="running")})),
+    ],
+    "answered": [
+        ("was given up: poison, after 8", replace(WELL, rows=changed(0, state="dead", why="poison", attempts=8)(ROWS))),
+        *[("asked, and is " + state, replace(WELL, rows=all_rows(state=state), **NOTHING)) for state in FINAL_UNHEARD],
+        ("asked, and is failed", replace(WELL, chunks=CHUNKS[:3], posts=POSTS[:3])),
+        ("of 5 who asked 5 were only told", replace(WELL, rows=all_rows(state="failed"))),
     ],
     "visible": [
         ("no whole answer", replace(WELL, posts=POSTS[1:], chunks=changed(0, message=None)(CHUNKS))),
@@ -114,6 +128,8 @@ PLANTED: dict[str, list[tuple[str, Evidence]]] = {
     ],
     "labelled": [
         ("stands 2 times", replace(WELL, posts=(*POSTS, Post(place=HOME, id="12", text=answer("A.2", "A.3"), at=(12,))))),
+        ("could be asked", replace(WELL, chunks=changed(0, state="unknown", message=None, askable=True)(CHUNKS))),
+        ("of 4 pieces nobody knows", replace(WELL, posts=(), chunks=tuple(replace(one, state="unknown") for one in CHUNKS))),
         ("was sent by nobody", replace(WELL, posts=(*POSTS, Post(place=HOME, id="12", text="Stopped.", at=(12,))))),
     ],
     "memory_at_home": [
@@ -193,7 +209,7 @@ def test_what_was_taken_away_need_not_be_answered() -> None:
 
     assert [] == check(replace(WELL, posts=short(POSTS), chunks=short(CHUNKS), said=gone))
     ended = changed(1, state="ignored", why="deleted_before_answer")(ROWS)
-    found = check(replace(WELL, posts=short(POSTS), chunks=short(CHUNKS), rows=ended))
+    found = check(replace(WELL, posts=short(POSTS), chunks=short(CHUNKS), rows=ended, said=gone))
     assert [] == found
 
 
@@ -225,8 +241,9 @@ def test_a_merged_question_is_about_the_newest() -> None:
     """What was never answered stands before it in the prompt; that is no second question, and no disorder."""
     calls = (*CALLS, Call(at_ms=300, instance=0, tokens=("A.1", "A.4")))
     rows = (*changed(0, state="failed")(ROWS), row(6, "A.4"))
-    posts = (*POSTS[1:], Post(place=HOME, id="12", text=answer("A.1", "A.4"), at=(12,)))
-    chunks = (*CHUNKS[1:], Chunk(turn=6, state="sent", text=answer("A.1", "A.4"), message="12", place=HOME))
+    sorry = changed(0, text="Something went wrong.")
+    posts = (*sorry(POSTS), Post(place=HOME, id="12", text=answer("A.1", "A.4"), at=(12,)))
+    chunks = (*sorry(CHUNKS), Chunk(turn=6, state="sent", text=answer("A.1", "A.4"), message="12", place=HOME))
 
     assert [] == check(replace(WELL, calls=calls, rows=rows, posts=posts, chunks=chunks))
 

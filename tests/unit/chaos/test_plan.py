@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.chaos.plan import ACTS, LINKS, deck, drawn, read, written
+from tests.chaos.plan import ACTS, LINKS, deck, drawn, kinds, read, written
+from tests.chaos.run import LEASE_S
+from tests.chaos.test_chaos import EVERY_S, SECONDS, SEEDS
 
 SHORT = {"seconds": 40.0, "instances": 3, "lease_s": 3.0}
 
@@ -54,3 +56,10 @@ def test_a_short_plan_has_trouble_enough() -> None:
         assert 12 <= len(plan) <= 50
         assert plan == sorted(plan)
         assert all(0 < act.at_s < 40 + 10 for act in plan)
+
+
+def test_the_short_form_has_every_kind_of_trouble() -> None:
+    """Which its seeds were chosen for: CI rehearses each row of the operators' table that names one."""
+    tried = set[str]().union(*(kinds(seed, seconds=SECONDS, lease_s=LEASE_S, every_s=EVERY_S) for seed in SEEDS))
+
+    assert set(deck(LEASE_S)) == tried
