@@ -35,6 +35,7 @@ from tests.services import running_postgres, running_valkey
 INSTANCES, PER_S, CONVERSATIONS, NEWCOMERS = 2, 15, 500, 5
 EACH_S, TOLD_S = 10, 300
 """Seconds between two samples; between two looks into the gateways, each of which holds its loop for a moment."""
+LOOP = 1_000_000
 WARM, WARM_S = 0.3, 600
 """Of the time, but not more than so many seconds: left out of every slope, as caches fill."""
 
@@ -85,6 +86,7 @@ async def measure(quick: bool) -> AsyncIterator[Table]:
                     * 1000
                     / (per_s * each_s),
                     "p50 ms": percentile(went.times_ms, 50),
+                    "a fixed loop, CPU ms": _pace_ms(),
                 }
                 samples.append(Sample(at_s=time.monotonic() - began, turns=turns, values=values, tables=tables))
                 if at - told >= told_s:
@@ -143,6 +145,14 @@ def _store(folder: Path, *, on_file: bool) -> Iterator[tuple[str, str | None, Lo
             return values, tables
 
         yield url, valkey.url, look
+
+
+def _pace_ms() -> float:
+    """Return what a fixed loop takes: where this grows along with all times, it is the machine that has become slower."""
+    began = time.process_time()
+    for _ in itertools.repeat(None, LOOP):
+        pass
+    return (time.process_time() - began) * 1000
 
 
 def _load(running: Sequence[Gateway], per_s: int, each_s: int, number: int) -> Load:
