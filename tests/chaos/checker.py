@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from tests.chaos.evidence import FINAL, WHOLE, Chunk, Evidence, Post, Row, canaries, stopped, tokens
+from tests.chaos.evidence import FINAL, WHOLE, Chunk, Evidence, Post, Row, Said, canaries, stopped, tokens
 
 LABELLED = "unknown"
 
@@ -46,25 +46,21 @@ def one_end(evidence: Evidence) -> Found:
 
 
 def answered(evidence: Evidence) -> Found:
-    """Who asked, and did not take that back, is answered; a few at most are told why not. Nobody is given up."""
+    """Who asked, and did not take that back, is answered; a few at most are told why not. Whoever is given up is told."""
     stoppers = _stoppers(evidence)
-    asked, told = 0, 0
+    asked, sorry = 0, 0
     for said in evidence.said.values():
         for row in evidence.rows_of.get(said.token, []):
-            if row.state == "dead":
-                yield f"«{said.token}» was given up: {row.why}, after {row.attempts} starts"
-            if row.state == "dead" or not said.asks or said.removed or (said.person, said.place) in stoppers:
+            given_up = row.state == "dead"
+            if not given_up and (not said.asks or said.removed or (said.person, said.place) in stoppers):
                 continue
             asked += 1
-            notice = said.seen == "failed" or any(
-                chunk.state in ("sent", LABELLED) for chunk in evidence.chunks_of.get(row.turn, [])
-            )
-            if row.state == "failed" and notice:
-                told += 1
+            if row.state in ("failed", "dead") and _told(evidence, said, row):
+                sorry += 1
             elif row.state != "answered":
-                yield f"«{said.token}» asked, and is {row.state} {row.why} with nobody told, turn {row.turn}"
-    if told > _few(asked):
-        yield f"of {asked} who asked {told} were only told that it failed"
+                yield f"«{said.token}» asked, and is {row.state} {row.why} after {row.attempts} starts, with nobody told"
+    if sorry > _few(asked):
+        yield f"of {asked} who asked {sorry} were only told that it failed"
 
 
 def visible(evidence: Evidence) -> Found:
@@ -248,6 +244,12 @@ def allowed(evidence: Evidence) -> Counter[str]:
 def _few(all_of_them: int) -> float:
     """How many of so many may go the worse way that is allowed: else a run in which all do would pass."""
     return max(3, all_of_them / 50)
+
+
+def _told(evidence: Evidence, said: Said, row: Row) -> bool:
+    """Whether who said it can see that it failed: by a notice, or where they look."""
+    notices = evidence.chunks_of.get(row.turn, [])
+    return said.seen in ("failed", "dead") or any(chunk.state in ("sent", LABELLED) for chunk in notices)
 
 
 def _stoppers(evidence: Evidence) -> set[tuple[str, str]]:

@@ -83,6 +83,7 @@ SPILT = frozenset({PRIVATE})
 LOST = replace(SAID["A.4"], accepted=True)
 UNSURE = changed(0, state="unknown", message=None)(CHUNKS)
 
+POISON = changed(4, state="dead", why="poison", attempts=8)(ROWS)
 NOTHING: dict[str, Any] = {"chunks": (), "posts": (), "calls": ()}
 FINAL_UNHEARD = ("ignored", "observed", "failed", "applied")
 
@@ -99,10 +100,11 @@ PLANTED: dict[str, list[tuple[str, Evidence]]] = {
         ("sees running", replace(WELL, said=SAID | {"A.1": replace(SAID["A.1"], seen="running")})),
     ],
     "answered": [
-        ("was given up: poison, after 8", replace(WELL, rows=changed(0, state="dead", why="poison", attempts=8)(ROWS))),
+("is dead poison after 8 starts, with nobody", replace(WELL, rows=POISON, chunks=CHUNKS[:3], posts=POSTS[:3])),
         *[("asked, and is " + state, replace(WELL, rows=all_rows(state=state), **NOTHING)) for state in FINAL_UNHEARD],
         ("asked, and is failed", replace(WELL, chunks=CHUNKS[:3], posts=POSTS[:3])),
         ("of 5 who asked 5 were only told", replace(WELL, rows=all_rows(state="failed"))),
+        ("of 5 who asked 5 were only told", replace(WELL, rows=all_rows(state="dead"))),
     ],
     "visible": [
         ("no whole answer", replace(WELL, posts=POSTS[1:], chunks=changed(0, message=None)(CHUNKS))),
