@@ -77,7 +77,8 @@ def _write(note: Path, told: dict[str, str]) -> None:
 def _application(erase: Erase, token: str, routes: Sequence[web.AbstractRouteDef]) -> web.Application:
     @web.middleware
     async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
-        if not compare_digest(request.headers.get("Authorization", "").encode(), f"Bearer {token}".encode()):
+        shown = request.headers.get("Authorization", "").encode(errors="surrogateescape")  # bytes may be no text
+        if not compare_digest(shown, f"Bearer {token}".encode()):
             return web.Response(status=401)
         try:
             return await handler(request)

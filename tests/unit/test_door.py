@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
@@ -15,6 +16,7 @@ from gateway.admin.people import Receipt
 from gateway.errors import StoreBusy
 from memory.base import Identity
 from memory.errors import StoreUnavailable
+from tests.attacks.fuzz.wire import Request, sent
 
 Erase = Callable[[int | Identity], Awaitable[Receipt | None]]
 
@@ -86,6 +88,16 @@ async def test_only_who_reads_the_file_may_come_in(tmp_path: Path) -> None:
             await ask(path, 7)
 
     assert not note.exists()
+
+
+async def test_what_is_shown_as_the_token_may_be_no_text(tmp_path: Path) -> None:
+    """Nobody is let in, and nothing breaks."""
+    async with door(tmp_path / "clew.db", erasing(None)):
+        url = json.loads((tmp_path / "clew.db.door").read_text())["url"]
+        request = Request(path="/people/7/erase", headers=(("Authorization", b"Bearer \xff"),))
+        answer = await sent(urlsplit(url).port or 0, request, within_s=10)
+
+    assert 401 == answer.status
 
 
 async def test_where_it_cannot_be_made_all_else_goes_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
+from gateway.admin.console.looks import TOLD_COOKIE, Told, told_cookie
 from gateway.admin.console.part import NavEntry, Part, get, post
 from gateway.admin.console.parts import PARTS
 from gateway.admin.console.visit import Visit
@@ -158,6 +159,13 @@ async def test_whose_session_ended_on_a_page_comes_back_to_it() -> None:
                 assert f"/admin/sign-in{back}" == response.headers["HX-Redirect"]
 
 
+async def test_where_somebody_came_from_may_be_no_address() -> None:
+    """What went wrong is told all the same, with no way back."""
+    async with reader() as session, session.get("/admin/nowhere", headers={"Referer": "http://["}) as response:
+        assert 404 == response.status
+        assert 'href="/admin">To the overview' in await response.text()
+
+
 async def test_without_an_owner_the_console_tells_how_to_make_one_and_nothing_else() -> None:
     told: list[str] = []
     async with reader(told.append, doorkeeper=FakeDoorkeeper(owner=False)) as session:
@@ -181,6 +189,17 @@ async def test_a_form_ends_on_a_page_that_says_once_what_was_done() -> None:
     assert "Said &lt;script&gt;alert(1)&lt;/script&gt;&#34;&#39;客服." in page
     assert "<script>alert" not in page
     assert "Said" not in again
+
+
+async def test_what_was_told_without_what_its_words_need_is_not_shown() -> None:
+    """A cookie can be of another release: the page is shown all the same, and the cookie taken back."""
+    cookie = told_cookie(Told(key="trying.done", values={"who": "x"}))
+    async with reader() as session, session.get("/admin", headers={"Cookie": f"{TOLD_COOKIE}={cookie}"}) as response:
+        page = await response.text()
+
+    assert 200 == response.status
+    assert "Said" not in page
+    assert f'{TOLD_COOKIE}=""' in response.headers["Set-Cookie"]
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,7 @@ def test_no_link_leads_out_of_the_console(path: str) -> None:
         ({"Sec-Fetch-Site": "same-origin"}, False),
         ({"Sec-Fetch-Site": "none"}, False),
         ({"Sec-Fetch-Site": "same-site"}, True),
+        ({"Origin": "http://["}, True),
         ({"Sec-Fetch-Site": "cross-site", "Origin": "http://gate.example:8080"}, True),
         ({"Origin": "http://gate.example:8080"}, False),
         ({"Origin": "https://clew.example"}, False),

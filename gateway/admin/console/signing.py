@@ -54,7 +54,10 @@ def foreign(request: web.Request, *, public_url: str | None) -> bool:
     if origin is None:
         return False
     own = {request.headers.get("Host", ""), urlsplit(public_url or "").netloc} - {""}
-    return urlsplit(origin).netloc not in own
+    try:
+        return urlsplit(origin).netloc not in own
+    except ValueError:  # no address at all
+        return True
 
 
 def same(sent: str, expected: str) -> bool:

@@ -220,6 +220,9 @@ def _told(visit: Visit, fault: Exception) -> web.StreamResponse:
 
 def _came_from(request: web.Request) -> str:
     """Return the page of ours that led here; "": none, or this one."""
-    came = urlsplit(request.headers.get("Referer", ""))
+    try:
+        came = urlsplit(request.headers.get("Referer", ""))
+    except ValueError:  # no address at all
+        return ""
     path = local_path(came.path + (f"?{came.query}" if came.query else ""), otherwise="")
     return "" if path == request.path_qs and request.method in _SAFE else path
