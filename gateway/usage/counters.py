@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import tzinfo
+from math import inf
 
 from gateway.usage.entries import Entry
 from gateway.usage.rows import Amounts, Subject, amounts, subjects
@@ -101,6 +102,17 @@ class Counters:
                 at = at or starts(entry.at_ms, zone)
                 of = amounts(entry)
                 _add(count, at, Amounts(of.messages * times, of.tokens * times, of.money * times))
+
+    def counted_before(self, entry: Entry, zone: tzinfo) -> None:
+        """An entry that was counted here stood in the rows already. Where others count, what was read may hold it or not: it is
+        read again, and until then too much is counted, not too little."""
+        if self._fresh_s is None:
+            self.add(entry, zone, times=-1)
+            return
+        for subject in subjects(entry):
+            count = self._counts.get(subject)
+            if count is not None:
+                count.read_s = -inf
 
     def clear(self) -> None:
         """Read everybody anew."""

@@ -187,8 +187,8 @@ class Meter:
             fresh = await self._rows.write(batch, self._zone())
             del self._waiting[: len(batch)]
             for entry in batch:
-                if (entry.id, entry.purpose) not in fresh:  # counted before, by whoever had this turn
-                    self.counters.add(entry, self._zone(), times=-1)
+                if (entry.id, entry.purpose) not in fresh:  # by whoever had this turn, or has it now
+                    self.counters.counted_before(entry, self._zone())
 
 
 def _without(entry: Entry, erased: OrderedDict[int, None]) -> Entry:

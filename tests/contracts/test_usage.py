@@ -302,6 +302,23 @@ async def test_two_instances_agree(rows: UsageRows) -> None:
     assert 3 == other.day().messages
 
 
+async def test_a_message_that_another_instance_noted_first_still_counts_where_it_came_in(rows: UsageRows) -> None:
+    """Who answers it notes it, too, and may write before; what is known here was read before that. However fresh, it is read
+    again, and until then nothing is taken back: three would have become four."""
+    one, other = Metered(rows, fresh_s=1000), Metered(rows, fresh_s=1000)
+    await one.meter.ready([PERSON])
+    for number in (1, 2, 3):
+        one.meter.note(said(number))
+    other.meter.note(said(2))
+    await other.meter.write()
+
+    await one.meter.write()
+    before = one.day().messages
+    await one.meter.ready([PERSON])
+
+    assert [3, 3] == [before, one.day().messages]
+
+
 async def test_an_erased_person_is_not_counted_any_more(rows: UsageRows, database: Database) -> None:
     """Neither what waits nor what comes late for them bears their number."""
     there = Metered(rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -241,3 +241,31 @@ channels: {HOOK}"""
             turns.append(await Hook(session, other).say("q3", sender="ada"))
 
     assert ["answered"] * 3 + ["failed"] == [turn["status"] for turn in turns]
+
+
+@pytest.mark.parametrize("storage", ["postgres", "postgres+redis"], indirect=True)
+async def test_a_burst_at_three_instances_is_bounded_and_then_over(storage: str, tmp_path: Path) -> None:
+    """None passes the quota by its own count, whatever the others have let in, or have answered of what it let in. Soon all of
+    them know of all, and what is counted is what was answered."""
+    async with model_server(echo) as model, aiohttp.ClientSession() as session, AsyncExitStack() as running:
+        body = f"""
+agents: {{default: {{kind: openai, base_url: "{model.url}", model: stub}}}}
+defaults: {{memory: {{model: none}}, quota: {{person: {{messages: {{day: 3}}}}}}}}
+channels: {HOOK}"""
+        config = write_config(tmp_path, body, storage=storage)
+        hooks = [Hook(session, await running.enter_async_context(gateway(config))) for _ in range(3)]
+        burst = await asyncio.gather(
+            *(hook.say(f"q{n} 问", sender="ada", conversation=f"c{n}") for hook in hooks for n in range(5))
+        )
+        answered = [sum(turn["status"] == "answered" for turn in burst[5 * at : 5 * at + 5]) for at in range(3)]
+        for at, hook in enumerate(hooks):  # who has let in fewer knows of the others' within a second or so
+            while (await hook.say("and now? 现在呢？", sender="ada"))["status"] == "answered":
+                answered[at] += 1
+        counts = "SELECT coalesce(max(messages), 0) FROM usage_counts WHERE kind = 'person' AND span = 'day'"
+        async with asyncio.timeout(10):
+            while rows(storage, counts) != [(sum(answered),)]:
+                await asyncio.sleep(0.05)  # another process's writes tell nobody
+        after = [(await hook.say("again 再来", sender="ada"))["status"] for hook in hooks]
+
+    assert max(answered) <= 3 <= sum(answered)
+    assert not {"answered"} & set(after)
