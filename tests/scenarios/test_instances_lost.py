@@ -1,15 +1,19 @@
-"""One of two instances is killed, or hangs and wakes late: the other answers, once, and the first is never seen again."""
+"""One of two instances is killed, wakes late, or is cut off: the other answers, once, and the first is never seen again."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
 
+from tests.chaos.proxy import Mode, Proxy
 from tests.emulators.slack.faults import slow_after
 from tests.scenarios.conftest import HOOK
 from tests.scenarios.kill_at import armed
@@ -150,6 +154,58 @@ channels: {HOOK}"""
     assert f"answer {asked + 1}" == again["reply"]["text"]
     kept = rows(postgres_url, "SELECT text FROM messages WHERE role = 'assistant' ORDER BY id")
     assert [(f"answer {asked}",), (f"answer {asked + 1}",)] == kept
+
+
+@pytest.mark.parametrize("mode", ["hole", "refuse"])
+async def test_an_instance_that_is_cut_off_from_the_database_does_nothing(
+    mode: Mode, tmp_path: Path, postgres_url: str, session: aiohttp.ClientSession
+) -> None:
+    """Its words are swallowed, or its connections reset, while it asks: the other answers. Its own answer comes, finds the way
+    closed, then open, and is nowhere; it joins anew."""
+    late = asyncio.Event()
+
+    async def answer(_: Prompt) -> str:
+        number = len(model.prompts)
+        if number == 1:
+            await late.wait()
+        return f"answer {number}"
+
+    place = urlsplit(postgres_url)
+    async with model_server(answer) as model, Proxy(lambda: [("127.0.0.1", place.port or 0)]).running() as way:
+        body = f"""
+agents: {{default: {{kind: openai, base_url: "{model.url}", model: stub}}}}
+queue: {{lease_s: 2, poll_s: 0.2}}
+database: {{timeout_s: 2}}
+channels: {HOOK}"""
+        (tmp_path / "cut").mkdir()
+        roundabout = postgres_url.replace(f":{place.port}/", f":{way.port}/")
+        cut = write_config(tmp_path / "cut", body, storage=roundabout)
+        async with gateway(cut) as first, gateway(write_config(tmp_path, body, storage=postgres_url)) as other:
+            turn = await Hook(session, first).say("hello 你好", mode="async")
+            await until(lambda: len(model.prompts) == 1)
+            way.set(mode)
+            settled = await Hook(session, other).settled(turn)
+            late.set()
+            await first.logged("lost the database")
+            way.set("pass")
+            await until(lambda: any("lane lost" in line or "lane taken over" in line for line in first.log))
+            again = await _said_again(Hook(session, first))
+            view = await Hook(session, other).turn(turn)
+
+    assert ("answered", "answer 2") == (settled["status"], settled["reply"]["text"])
+    assert settled["reply"] == view["reply"]
+    assert ("answered", "answer 3") == (again["status"], again["reply"]["text"])
+    kept = rows(postgres_url, "SELECT text FROM messages WHERE role = 'assistant' ORDER BY id")
+    assert [("answer 2",), ("answer 3",)] == kept
+
+
+async def _said_again(hook: Hook) -> dict[str, Any]:
+    """Say something to an instance that is just joining anew: until then it refuses, and is told again."""
+    async with asyncio.timeout(30):
+        while True:
+            with suppress(AssertionError):
+                return await hook.say("are you there? 在吗", message_id="again")
+            await asyncio.sleep(0.1)
 
 
 def _shown(url: str) -> list[tuple[object, ...]]:
