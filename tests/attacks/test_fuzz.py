@@ -10,9 +10,11 @@ import pytest
 
 from tests.attacks.fuzz import seeds
 from tests.attacks.fuzz.cases import chosen
+from tests.attacks.fuzz.doors import applications, doors_of, reached
 from tests.attacks.fuzz.mutators import BYTES, TREE, changed, encoded, paths
 from tests.attacks.fuzz.place import SHARES, fuzzed
 from tests.attacks.fuzz.run import run
+from tests.attacks.fuzz.targets import Asking
 
 SEED = 20261130
 KINDS = 250
@@ -29,6 +31,27 @@ async def test_whatever_comes_in(database: str, tmp_path: Path, request: pytest.
 
     assert [] == made.faults, made.told()
     assert set(SHARES) == set(made.done)
+
+
+NOT_PUBLIC = {("POST", "/people/{person}/erase"), ("POST", "/accounts/erase")}
+"""Of the command line's own door (`gateway/admin/door.py`), beside the admins' REST acts: it is refused unread to whoever can't
+read the token in a file beside the database, and who can may write to the database as well."""
+
+
+async def test_at_every_door_something_is_handed_in(tmp_path: Path) -> None:
+    """By the routers of the gateway itself, whatever the method: a door that is added is fuzzed, or told here to be none for
+    strangers."""
+    async with fuzzed(tmp_path) as there:
+        asked = {one for target in there.targets if isinstance(target, Asking) for one in target.whole()}
+    (inside := tmp_path / "inside").mkdir()
+    async with applications(inside) as apps:
+        served = {app: doors_of(app) for app in apps}
+        public = next(app for app, doors in served.items() if ("POST", "/channels/{name}") in doors)
+        tried = await reached(public, asked)
+    (others,) = (doors for app, doors in served.items() if app is not public)
+
+    assert served[public] == tried
+    assert others == NOT_PUBLIC | {(method, path) for method, path in served[public] if path.startswith("/api/v1")}
 
 
 def test_the_same_seed_makes_the_same_kinds_and_none_twice() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 from urllib.parse import parse_qsl, urlsplit
@@ -18,9 +18,9 @@ from config.problems import InvalidSettings
 from gateway.admin.oidc import derived
 from tests.attacks.fuzz import seeds
 from tests.attacks.fuzz.cases import Kind, Of
-from tests.attacks.fuzz.mutators import BYTES, Raw, Tree, encoded
-from tests.attacks.fuzz.targets import LIMIT_S, Outcome, bent, form, is_text, judged
-from tests.attacks.fuzz.wire import BENDS, Request, sent
+from tests.attacks.fuzz.mutators import BYTES, Tree, encoded
+from tests.attacks.fuzz.targets import LIMIT_S, Outcome, bent, form, is_text, text_of, tried
+from tests.attacks.fuzz.wire import Request
 from tests.emulators.oidc.provider import Issuer
 from tests.emulators.slack.sockets import Sockets
 from tests.emulators.telegram.bots import Bot
@@ -128,6 +128,9 @@ class BackTarget:
             "own state": {"query": whole, "cookie": {"kept": "²." + "9" * 4_500, "to": ""}},
         }
 
+    def whole(self) -> Iterable[tuple[str, str]]:
+        return (("GET", "/admin/sign-in/provider"), ("GET", "/admin/sign-in/back"))
+
     async def hand_in(self, kind: Kind, number: int, rng: random.Random) -> Outcome:
         url = f"http://127.0.0.1:{self._port()}/admin/sign-in/provider"
         async with self._browser.get(
@@ -152,14 +155,8 @@ class BackTarget:
             method="GET", path=f"{back.path}?{form(given.get('query', {})).decode()}"[:7_000],
             headers=(("Cookie", cookie_header),),
         )  # fmt: skip
-        if kind.of == "wire":
-            request = BENDS[kind.act](request, rng)
-        try:
-            return judged(await sent(self._port(), request, within_s=LIMIT_S), kind)
-        except TimeoutError:
-            return Outcome(fault=f"no answer within {LIMIT_S:g} s")
-        except OSError as exc:
-            return Outcome(fault=None if kind.of == "wire" else f"connection: {type(exc).__name__}")
+        outcome, _ = await tried(self._port(), request, kind, rng, slow_s=2)
+        return outcome
 
 
 class YamlTarget:
@@ -222,14 +219,3 @@ class CommandTarget:
 
 def _argument(value: Tree) -> str:
     return text_of(value).replace("\x00", "").encode("utf-8", "replace").decode()[:100_000]
-
-
-def text_of(value: Tree) -> str:
-    """Return a value where only texts can stand."""
-    return (
-        value
-        if isinstance(value, str)
-        else value.text
-        if isinstance(value, Raw)
-        else encoded(value).decode(errors="replace")
-    )

@@ -8,12 +8,13 @@ import hashlib
 import hmac
 import json
 import random
+import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 from urllib.parse import quote, quote_from_bytes
 
 from standardwebhooks.webhooks import Webhook
@@ -21,7 +22,7 @@ from standardwebhooks.webhooks import Webhook
 from adapters.slack.signing import sign
 from tests.attacks.fuzz import seeds
 from tests.attacks.fuzz.cases import Kind, Of
-from tests.attacks.fuzz.mutators import BYTES, TREE, Drop, Pairs, Tree, changed, encoded
+from tests.attacks.fuzz.mutators import BYTES, TREE, Drop, Pairs, Raw, Tree, changed, encoded
 from tests.attacks.fuzz.wire import BENDS, Answer, Request, sent
 from tests.scenarios.world import SECRET
 from tests.serving import token
@@ -54,6 +55,15 @@ class Target(Protocol):
         ...
 
 
+@runtime_checkable
+class Asking(Protocol):
+    """A target whose inputs are requests of the HTTP server."""
+
+    def whole(self) -> Iterable[tuple[str, str]]:
+        """Yield method and path of each, unbent."""
+        ...
+
+
 def bent(tree: Tree, kind: Kind) -> Tree:
     """Return the payload with what the kind does to one place of its tree."""
     made = changed(tree, kind.place, TREE[kind.act]) if kind.of == "tree" else tree
@@ -63,12 +73,39 @@ def bent(tree: Tree, kind: Kind) -> Tree:
 def form(tree: Tree) -> bytes:
     """Write a form, or a query: values that are no text as JSON, lone surrogates as the bytes they would be."""
     pairs = tree.pairs if isinstance(tree, Pairs) else tree.items() if isinstance(tree, dict) else (("x", tree),)
-    return "&".join(f"{_percent(key)}={_percent(value)}" for key, value in pairs).encode()
+    return "&".join(f"{percent(key)}={percent(value)}" for key, value in pairs).encode()
 
 
-def _percent(value: Tree) -> str:
+def percent(value: Tree) -> str:
     text = value if isinstance(value, str) else encoded(value).decode("utf-8", "surrogatepass")
     return quote_from_bytes(text.encode("utf-8", "surrogatepass"), safe="")
+
+
+def text_of(value: Tree) -> str:
+    """Return a value where only texts can stand."""
+    return (
+        value
+        if isinstance(value, str)
+        else value.text
+        if isinstance(value, Raw)
+        else encoded(value).decode(errors="replace")
+    )
+
+
+def headers_of(tree: Tree) -> tuple[tuple[str, str], ...]:
+    """Return the `headers` and `cookies` of a tree, as far as they can be sent; a cookie that is no text as base64 of JSON."""
+    given = tree if isinstance(tree, dict) else {}
+    headers, cookies = given.get("headers", {}), given.get("cookies", {})
+    told = list(headers.items()) if isinstance(headers, dict) else [("X-Told", headers)]
+    if isinstance(cookies, dict) and cookies:
+        held = {
+            name: value if isinstance(value, str) else base64.urlsafe_b64encode(encoded(value)).decode()
+            for name, value in cookies.items()
+        }
+        told.append(("Cookie", "; ".join(f"{name}={value}" for name, value in held.items())))
+    elif cookies:
+        told.append(("Cookie", text_of(cookies)))
+    return tuple((name, re.sub("[\r\n\0]", "", text_of(value))[:6_000]) for name, value in told)
 
 
 class HttpTarget:
@@ -87,13 +124,23 @@ class HttpTarget:
         wrap: Callable[[bytes, Tree, str], Request],
         write: Callable[[Tree], bytes] = encoded,
         slow_s: float = 2.0,
+        apart: bool = False,
+        held: Callable[[str, bytes, Answer], str | None] = lambda seed, body, answer: None,
     ) -> None:
+        """`apart`: each comes from an address of its own. `held` says what more is to be held against an answer to the body
+        that was made of a seed."""
         self.name = name
+        self._apart, self._held = apart, held
         self._port, self._trees, self._renewed, self._wrap, self._write = port, trees, renewed, wrap, write
         self._slow_s = slow_s
 
     def seeds(self) -> Mapping[str, Tree]:
         return {name: self._renewed(tree, 1) for name, tree in self._trees().items()}
+
+    def whole(self) -> Iterable[tuple[str, str]]:
+        for seed, tree in self.seeds().items():
+            request = self._wrap(self._write(tree), tree, seed)
+            yield request.method, request.path
 
     async def hand_in(self, kind: Kind, number: int, rng: random.Random) -> Outcome:
         tree = bent(self._renewed(self._trees()[kind.seed], number), kind)
@@ -101,17 +148,37 @@ class HttpTarget:
         if kind.of == "bytes":
             body = BYTES[kind.act](body, rng)
         request = self._wrap(body, tree, kind.seed)
-        if kind.of == "wire":
-            request = BENDS[kind.act](request, rng)
-            if request.hold_s > 1 and self._slow_s > 5:
-                return Outcome()  # this door waits long; one test of its own looks at that
-        try:
-            answer = await sent(self._port(), request, within_s=LIMIT_S)
-        except TimeoutError:
-            return Outcome(fault=f"no answer within {LIMIT_S:g} s")
-        except OSError as exc:
-            return Outcome(fault=None if kind.of == "wire" else f"connection: {type(exc).__name__}")
-        return judged(answer, kind)
+        if self._apart and request.source == Request.source:
+            request = replace(request, source=source_of(number))
+        outcome, answer = await tried(self._port(), request, kind, rng, slow_s=self._slow_s)
+        return held_against(outcome, self._held(kind.seed, body, answer) if answer is not None else None)
+
+
+def source_of(number: int) -> str:
+    """Return an address of loopback that no other number has: what is counted by address is each one's own."""
+    return f"127.{100 + number // 62_500 % 100}.{number // 250 % 250}.{number % 250 + 1}"
+
+
+async def tried(
+    port: int, request: Request, kind: Kind, rng: random.Random, *, slow_s: float
+) -> tuple[Outcome, Answer | None]:
+    """Bend a request on its way, if the kind is of that, and send it. `slow_s`: seconds that the door waits for a body."""
+    if kind.of == "wire":
+        request = BENDS[kind.act](request, rng)
+        if request.hold_s > 1 and slow_s > 5:
+            return Outcome(), None  # this door waits long; one test of its own looks at that
+    try:
+        answer = await sent(port, request, within_s=LIMIT_S)
+    except TimeoutError:
+        return Outcome(fault=f"no answer within {LIMIT_S:g} s"), None
+    except OSError as exc:
+        return Outcome(fault=None if kind.of == "wire" else f"connection: {type(exc).__name__}"), None
+    return judged(answer, kind), answer
+
+
+def held_against(outcome: Outcome, fault: str | None) -> Outcome:
+    """Return the outcome with one more fault; None: with none more."""
+    return outcome if outcome.fault or fault is None else replace(outcome, fault=fault)
 
 
 def judged(answer: Answer, kind: Kind) -> Outcome:
@@ -182,13 +249,20 @@ def bearer(channel: str, port: Callable[[], int]) -> HttpTarget:
     )
 
 
-def chat(channel: str, port: Callable[[], int]) -> HttpTarget:
-    """The chat page's POST."""
+def chat(channel: str, port: Callable[[], int], page_token: str) -> HttpTarget:
+    """The chat page's POST, by who holds its token and by who does not."""
+    trees = {**seeds.TYPED, "a stranger": seeds.TYPED["private"]}
 
-    def wrap(body: bytes, _tree: Tree, _seed: str) -> Request:
-        return Request(path=f"/channels/{channel}", headers=(JSON_TYPE,), body=body)
+    def wrap(body: bytes, _tree: Tree, seed: str) -> Request:
+        headers = (JSON_TYPE,) if seed == "a stranger" else (JSON_TYPE, ("Authorization", f"Bearer {page_token}"))
+        return Request(path=f"/channels/{channel}", headers=headers, body=body)
 
-    return HttpTarget("chat page", port=port, trees=lambda: seeds.TYPED, renewed=seeds.typed, wrap=wrap)
+    def held(seed: str, body: bytes, answer: Answer) -> str | None:
+        return "taken from a stranger" if seed == "a stranger" and 200 <= answer.status < 300 else None
+
+    return HttpTarget(
+        "chat page", port=port, trees=lambda: trees, renewed=seeds.typed, wrap=wrap, apart=True, held=held,
+    )  # fmt: skip
 
 
 def slack_http(
@@ -234,27 +308,21 @@ def telegram_http(channel: str, port: Callable[[], int], *, secret: str) -> Http
     )  # fmt: skip
 
 
-def looks(port: Callable[[], int], pages: Mapping[str, Tree]) -> HttpTarget:
-    """GETs. A page is a tree of its path's parts (`path`), its query (`query`) and its headers (`headers`)."""
+def looks(name: str, port: Callable[[], int], pages: Mapping[str, Tree], *, method: str = "GET") -> HttpTarget:
+    """What is asked for without a body. A page is a tree of its path's parts (`path`), its query (`query`), its headers
+    (`headers`) and cookies (`cookies`)."""
 
     def wrap(body: bytes, tree: Tree, seed: str) -> Request:
         asked = tree if isinstance(tree, dict) else {}
         parts = asked.get("path", [])
-        path = "/" + "/".join(_percent(part) for part in (parts if isinstance(parts, list) else [parts]))
+        path = "/" + "/".join(percent(part) for part in (parts if isinstance(parts, list) else [parts]))
         query = form(asked["query"]).decode() if asked.get("query") else ""
         if body is not None and seed and not isinstance(tree, dict):
             query = quote(body[:3_000])
-        given = asked.get("headers", {})
-        headers = tuple(
-            (name, (value if isinstance(value, str) else encoded(value).decode(errors="replace"))[:6_000])
-            for name, value in (given.items() if isinstance(given, dict) else ())
-        )
-        headers = tuple(
-            (name, value) for name, value in headers if "\n" not in value and "\r" not in value and "\x00" not in value
-        )
-        return Request(method="GET", path=(path + ("?" + query if query else ""))[:7_000], headers=headers)
+        headers = headers_of(tree)
+        return Request(method=method, path=(path + ("?" + query if query else ""))[:7_000], headers=headers)
 
-    made = HttpTarget("looks", port=port, trees=lambda: pages, renewed=lambda tree, _: tree, wrap=wrap)
+    made = HttpTarget(name, port=port, trees=lambda: pages, renewed=lambda tree, _: tree, wrap=wrap, apart=True)
     made.of = ("tree", "wire")
     return made
 
@@ -276,7 +344,8 @@ def admin(port: Callable[[], int], acts: Mapping[str, Tree], bearer_of: str) -> 
 def forms(
     port: Callable[[], int], pages: Mapping[str, tuple[str, Mapping[str, str]]], *, cookie: str, csrf: str
 ) -> HttpTarget:
-    """The console's forms, sent by somebody who is signed in."""
+    """The console's forms, sent by somebody who is signed in, as htmx does: what shows that a page of ours sent them is a header,
+    and what is bent is their own."""
 
     def wrap(body: bytes, _tree: Tree, seed: str) -> Request:
         path, _ = pages[seed]
@@ -284,6 +353,6 @@ def forms(
         return Request(path=path, headers=headers, body=body)
 
     return HttpTarget(
-        "console forms", port=port, trees=lambda: {name: {**fields, "csrf": csrf} for name, (_, fields) in pages.items()},
+        "console forms", port=port, trees=lambda: {name: {"x": "1", **fields} for name, (_, fields) in pages.items()},
         renewed=lambda tree, _: tree, wrap=wrap, write=form, slow_s=20,
     )  # fmt: skip

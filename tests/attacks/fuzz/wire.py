@@ -14,7 +14,8 @@ Header = tuple[str, str | bytes]
 @dataclass(frozen=True, kw_only=True)
 class Request:
     """What is sent. `length` None: as long as it is. `hold_s`: the last byte comes so late. `cut`: it never comes, and the
-    connection is ended instead. `chunked`: by this transfer coding, as these bytes."""
+    connection is ended instead. `chunked`: by this transfer coding, as these bytes. `source`: the address of loopback that it
+    comes from."""
 
     method: str = "POST"
     path: str
@@ -25,6 +26,7 @@ class Request:
     hold_s: float = 0
     cut: bool = False
     chunked: bytes | None = None
+    source: str = "127.0.0.1"
 
     def without(self, name: str) -> Request:
         return replace(self, headers=tuple(one for one in self.headers if one[0].lower() != name.lower()))
@@ -46,7 +48,7 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What came back; `status` 0: nothing, the connection was closed."""
+    """What came back; `status` 0: nothing, the connection was closed. Headers of one name are joined by line breaks."""
 
     status: int
     headers: dict[str, str] = field(default_factory=dict)
@@ -56,7 +58,7 @@ class Answer:
 async def sent(port: int, request: Request, *, within_s: float, read_most: int = 200_000) -> Answer:
     """Send a request and return the answer. Raises TimeoutError when there is none within the time."""
     async with asyncio.timeout(within_s):
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(request.source, 0))
         try:
             body = request.body if request.chunked is None else request.chunked
             held = body[-1:] if request.hold_s or request.cut else b""
@@ -99,8 +101,10 @@ def _answer(got: bytes) -> Answer:
     parts = first.split(" ", 2)
     if len(parts) < 2 or not parts[1].isdigit():
         return Answer(status=0, body=got)
-    pairs = (line.partition(":") for line in lines)
-    return Answer(status=int(parts[1]), headers={name.lower(): value.strip() for name, _, value in pairs}, body=body)
+    headers: dict[str, str] = {}
+    for name, _, value in (line.partition(":") for line in lines):
+        headers[name.lower()] = "\n".join((*headers.get(name.lower(), "").splitlines(), value.strip()))
+    return Answer(status=int(parts[1]), headers=headers, body=body)
 
 
 Bend = Callable[[Request, random.Random], Request]
@@ -182,7 +186,9 @@ BENDS: dict[str, Bend] = {
     "accepts": _header("Accept", "text/event-stream", "application/xml;q=1", "*/*;q=x", "x" * 3_000),
     "language": _header("Accept-Language", "zh-CN,zh;q=x", "*", "\xff", "a" * 3_000, "en;q=1;q=2"),
     "cookie": _header("Cookie", *_COOKIES),
-    "origin": _header("Origin", "null", "http://evil.example", "http://127.0.0.1:1", "x"),
+    "origin": _header("Origin", "null", "http://evil.example", "http://127.0.0.1:1", "x", "http://[", "http://[::1]x"),
+    "referer": _header("Referer", "http://[", "http://127.0.0.1/admin/../x", "//", "x" * 3_000, "http://127.0.0.1:x/"),
+    "fetch site": _header("Sec-Fetch-Site", "cross-site", "same-origin", "none", "x", ""),
     "host": lambda request, rng: request.having(
         ("Host", rng.choice(("evil.example", "", "127.0.0.1:9", "[::1", "a b")))
     ),
