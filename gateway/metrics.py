@@ -22,6 +22,8 @@ from prometheus_client import (
 
 from gateway.inbox.base import Stats
 from memory.base import TableSize
+from memory.derived import Backlog
+from memory.ids import made_ms
 
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0)
 
@@ -126,6 +128,9 @@ class Metrics:
             "clew_oldest_finished_seconds",
             "Age of the oldest row of the queue that has come to its end: `retention.queue_days` at most, where clean-ups work.",
         )
+
+        self._to_learn = self._gauge("clew_learning_waiting", "Turns that are still to be learned from.")
+        self._to_learn_oldest = self._gauge("clew_learning_oldest_seconds", "Age of the oldest of these.")
 
     def _of_platforms(self) -> None:
         self._limited = self._summary(
@@ -314,6 +319,11 @@ class Metrics:
             if size.bytes is not None:
                 self._table_bytes.labels(size.name).set(size.bytes)
         self._oldest_finished.set(_age_s(oldest_finished_ms, now_ms))
+
+    def to_learn(self, backlog: Backlog, *, now_ms: int) -> None:
+        """Take over how much is still to be learned from."""
+        self._to_learn.set(backlog.turns)
+        self._to_learn_oldest.set(_age_s(None if backlog.oldest is None else made_ms(backlog.oldest), now_ms))
 
     def rate_limited(self, seconds: float, *, of: Literal["agent", "channel"], who: str) -> None:
         """Time a wait that was asked for; `who` is the agent's or the channel's name: one may be called as the other."""

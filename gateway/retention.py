@@ -10,7 +10,7 @@ from config.settings import RetentionSettings
 from gateway.errors import StoreBusy
 from gateway.inbox.base import Inbox
 from gateway.metrics import Metrics
-from memory.base import Store
+from memory.derived import Backlog, FullStore
 from memory.errors import StoreUnavailable
 from memory.ids import now_ms
 
@@ -21,7 +21,7 @@ BATCH = 1000
 MESSAGES = 200
 """As many messages go in one step: with each go some twenty rows of the index."""
 LOOK_S = 60.0
-"""Seconds between two looks at the tables' sizes."""
+"""Seconds between two looks at the tables' sizes, and at what is to be learned."""
 
 
 def kept_from_ms(days: float, *, now_ms: int) -> int:
@@ -37,7 +37,7 @@ class Retention:
         self,
         *,
         inbox: Inbox,
-        store: Store,
+        store: FullStore,
         metrics: Metrics,
         settings: Callable[[], RetentionSettings],
         expire_acts: Callable[[int], Awaitable[int]] | None = None,
@@ -66,11 +66,14 @@ class Retention:
         finally:  # another instance may have the job from now on, and tell
             self.problem = None
             self._metrics.tables((), oldest_finished_ms=None, now_ms=now_ms())
+            self._metrics.to_learn(Backlog(turns=0, oldest=None), now_ms=now_ms())
 
     async def look(self, *, now_ms: int) -> None:
-        """Tell in the metrics how big the tables are, and how old the queue's oldest finished row is."""
+        """Tell in the metrics how big the tables are, how old the queue's oldest finished row is, and how much is still to be
+        learned from."""
         sizes, oldest_ms = await self._store.tables(), await self._inbox.oldest_finished_ms()
         self._metrics.tables(sizes, oldest_finished_ms=oldest_ms, now_ms=now_ms)
+        self._metrics.to_learn(await self._store.derived.backlog(), now_ms=now_ms)
 
     async def _watch(self) -> None:
         while True:

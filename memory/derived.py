@@ -29,6 +29,13 @@ class Due(msgspec.Struct, frozen=True, kw_only=True):
     tries: int
 
 
+class Backlog(msgspec.Struct, frozen=True, kw_only=True):
+    """What is still to be learned from, in all scopes: how many turns, and the id, which holds its time, of the oldest."""
+
+    turns: int
+    oldest: int | None
+
+
 class Material(msgspec.Struct, frozen=True, kw_only=True):
     """What there is to learn from in a turn, at one moment, and what is known already.
 
@@ -161,6 +168,10 @@ class Derived(Protocol):
 
     async def next_due(self) -> int | None:
         """Return when the next turn is due, held ones apart; None: none is."""
+        ...
+
+    async def backlog(self) -> Backlog:
+        """Count all turns that are due, now or later, held ones too. It reads an entry of an index for each."""
         ...
 
     async def material(self, ledger: Ledger, *, namespace: str) -> Material:

@@ -12,7 +12,19 @@ import msgspec
 
 from memory.base import Fact, Ledger, Message, Owner, ProfileItem, Summary
 from memory.coverage import Covering
-from memory.derived import LIMIT_TURNS, Covered, Due, Ended, Fragment, Learned, Material, Shown, live_ids, said_by
+from memory.derived import (
+    LIMIT_TURNS,
+    Backlog,
+    Covered,
+    Due,
+    Ended,
+    Fragment,
+    Learned,
+    Material,
+    Shown,
+    live_ids,
+    said_by,
+)
 from memory.forgetting import wordless
 from memory.ids import Ids
 from memory.stores import postgres_derived_sql as sql
@@ -58,6 +70,10 @@ class PostgresDerived:
     async def next_due(self) -> int | None:
         ((due_ms,),) = await self._database.fetch(sql.NEXT_DUE)
         return None if due_ms is None else int(due_ms)
+
+    async def backlog(self) -> Backlog:
+        ((turns, oldest),) = await self._database.fetch(sql.BACKLOG)
+        return Backlog(turns=turns, oldest=oldest)
 
     async def material(self, ledger: Ledger, *, namespace: str) -> Material:
         turn = {"scope_id": ledger.scope_id, "turn_id": ledger.turn_id}

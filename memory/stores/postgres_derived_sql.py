@@ -40,6 +40,7 @@ PUT_OFF = statement(
 )
 NEXT_DUE = statement(f"""WITH RECURSIVE {_HEADS}
 SELECT min(greatest(head.due_ms, (SELECT until_ms FROM learners h WHERE h.scope_id = head.scope_id))) FROM head""")
+BACKLOG = statement("SELECT count(*), min(turn_id) FROM ledgers WHERE due_ms IS NOT NULL")
 
 # --- what a turn is learned from ---
 

@@ -19,6 +19,7 @@ from memory.derived import (
     ENDED_ROWS,
     LIMIT_TURNS,
     READ_FOR_A_HIT,
+    Backlog,
     Covered,
     Due,
     Ended,
@@ -51,6 +52,7 @@ _HOLD = "INSERT OR REPLACE INTO learners (scope_id, owner, until_ms) VALUES (?, 
 _RELEASE = "DELETE FROM learners WHERE scope_id = ? AND owner = ?"
 _END = "UPDATE ledgers SET due_ms = NULL WHERE turn_id = ?"
 _PUT_OFF = "UPDATE ledgers SET due_ms = ?, tries = tries + 1 WHERE turn_id = ? AND due_ms IS NOT NULL"
+_BACKLOG = "SELECT count(*), min(turn_id) FROM ledgers INDEXED BY ledgers_due WHERE due_ms IS NOT NULL"
 _NEXT = f"""SELECT min(max(l.due_ms, coalesce((SELECT until_ms FROM learners WHERE scope_id = l.scope_id), 0)))
   FROM ledgers AS l INDEXED BY ledgers_due WHERE l.due_ms IS NOT NULL AND {_OLDEST}"""
 
@@ -505,6 +507,10 @@ class SqliteDerived:
     async def next_due(self) -> int | None:
         (due_ms,) = await self._read(lambda db: db.execute(_NEXT).fetchone())
         return None if due_ms is None else int(due_ms)
+
+    async def backlog(self) -> Backlog:
+        turns, oldest = await self._read(lambda db: db.execute(_BACKLOG).fetchone())
+        return Backlog(turns=turns, oldest=oldest)
 
     async def material(self, ledger: Ledger, *, namespace: str) -> Material:
         return await self._read(lambda db: material(db, ledger, namespace=namespace))

@@ -434,6 +434,7 @@ NOBODYS: dict[str, str] = {
     "Derived.release": _WORKERS,
     "Derived.put_off": _WORKERS,
     "Derived.next_due": _EVERYBODY,
+    "Derived.backlog": _EVERYBODY,
     "Vectors.missing": _WORKERS,
     "Vectors.leave": _WORKERS,
     "Forgetting.places": _BY_NUMBER,

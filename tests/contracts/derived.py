@@ -94,6 +94,21 @@ class DueContract:
         assert (None, NOW) == (before, await store.derived.next_due())
         assert [1] == await due(store)
 
+    async def test_all_that_is_due_is_counted(self, store: FullStore) -> None:
+        """In every scope, what is put off or held too, with the oldest one's number; what was learned from is not."""
+        none = await store.derived.backlog()
+        scope, other = await opened(store), await opened(store, user="u2")
+        first = await answered(store, scope.id, 1)
+        await answered(store, scope.id, 2)
+        await answered(store, other.id, 3, key=key(user="u2"))
+        assert {1, 3} == set(await due(store))
+        await store.derived.put_off(3, due_ms=NOW + HOUR)
+        three = await store.derived.backlog()
+        await store.derived.settle(learned(first, person_id=None))
+
+        assert [(0, None), (3, 1)] == [(one.turns, one.oldest) for one in (none, three)]
+        assert 2 == (await store.derived.backlog()).turns
+
     async def test_a_turn_that_got_no_reply_is_due_too(self, store: FullStore) -> None:
         """What a person said counts, whatever became of the answer."""
         scope = await opened(store)
