@@ -16,11 +16,16 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from tests.scenarios.platforms import asks, world
 from tests.scenarios.stage import echo, said
+from tests.scenarios.test_receiving_instances import POLLING, QUICK, SOCKET, Three, once
 from tests.scenarios.world import ROOT, Hook, Prompt, gateway, model_server, rows, write_config
 
 BEFORE = "d2cc865"
 """The commit of the release before this one. The next release changes this line."""
+
+WITH_LEASES = "40b72e7"
+"""A commit since then, with leases of what receives and sends, and words between instances: the release before had none yet."""
 
 BODY = """
 agents: {default: {kind: openai, base_url: "MODEL", model: stub}}
@@ -33,11 +38,16 @@ PEOPLE = 4
 @pytest.fixture
 def released(tmp_path: Path) -> Path:
     """The folder with the sources of the release before."""
+    return sources(BEFORE, tmp_path)
+
+
+def sources(commit: str, folder: Path) -> Path:
+    """Return a folder with the sources of a commit."""
     packages = ("gateway", "adapters", "memory", "config")
-    made = subprocess.run(["git", "archive", BEFORE, *packages], cwd=ROOT, capture_output=True, timeout=60)
+    made = subprocess.run(["git", "archive", commit, *packages], cwd=ROOT, capture_output=True, timeout=60)
     if made.returncode != 0:
-        pytest.skip(f"this copy of the repository is without the commit {BEFORE}; a full one has it")
-    folder = tmp_path / "before"
+        pytest.skip(f"this copy of the repository is without the commit {commit}; a full one has it")
+    folder = folder / "before"
     with tarfile.open(fileobj=BytesIO(made.stdout)) as tar:
         tar.extractall(folder, filter="data")
     return folder
@@ -122,3 +132,35 @@ async def test_the_release_before_and_this_one_side_by_side(
 
 async def all_more(people: Sequence[Person], turns: int) -> None:
     await asyncio.gather(*(person.more(turns) for person in people))
+
+
+@pytest.mark.parametrize("way", [POLLING, SOCKET])
+async def test_what_receives_and_sends_goes_from_one_to_the_other_and_back(
+    way: str, tmp_path: Path, postgres_url: str
+) -> None:
+    """A bot that bears one poller, an app with its sockets: old and new heed each other's leases, and whichever is stopped, the
+    other goes on, once for each message and in order."""
+    async with world(tmp_path, ways=(way,), storage=postgres_url, body=QUICK) as there:
+        command = (
+            "tests.scenarios.released",
+            str(sources(WITH_LEASES, tmp_path)),
+            "serve",
+            "--config",
+            str(there.config),
+        )
+        async with gateway(there.config, command=command) as old:
+            both = Three(there, [there.gateway, old], postgres_url)
+            room = there.sides[way].private("Ann")
+            await asks(room, "一号 👋")
+            assert 0 == await there.gateway.stop()
+            await both.until(lambda: both.holders(f"channel:{way}") != [] and set(both.holders("")) == {old})
+            await asks(room, "two")
+            await there.again()
+            await asks(room, "三")
+            assert 0 == await old.stop()
+            await both.until(lambda: both.holders(f"channel:{way}") != [] and set(both.holders("")) == {there.gateway})
+            await asks(room, "four")
+
+        once(room, "一号 👋", "two", "三", "four")
+        logs = [*there.gateway.log, *old.log]
+        assert [] == [line for line in logs if "another program takes" in line]
