@@ -210,7 +210,7 @@ def _whole_turn(db: sqlite3.Connection) -> None:
     sqlite_events.of_turn(db, new.id)
     sqlite_events.finish(db, [1], FAILED, lane="lane")
     sqlite_events.finish(db, [1], FAILED, lane=None)
-    sqlite_events.take_controls(db, owner=2)
+    sqlite_events.take_controls(db, owner=2, before_ms=1)
     put = Reply(
         event_ids=[new.id],
         turn_id=new.id,
