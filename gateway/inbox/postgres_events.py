@@ -288,11 +288,14 @@ async def waiting(db: Connection, batch: Sequence[tuple[str, int]]) -> list[list
 
 async def take_controls(db: Connection, *, owner: int, before_ms: int) -> list[Event]:
     """Give `owner` the control events whose instance is gone; return them in order of acceptance, with its own old ones."""
+    there = "EXISTS (SELECT 1 FROM inbox_instances i WHERE i.id = e.owner)"
     cursor = await db.execute(
         f"""
-        UPDATE inbox_events e SET owner = %(owner)s WHERE {WAITING} AND kind = 'control'
-          AND (e.owner = %(owner)s AND e.accepted_ms < %(before_ms)s
-            OR NOT EXISTS (SELECT 1 FROM inbox_instances i WHERE i.id = e.owner)) RETURNING {EVENT_COLUMNS}, seq""",
+        WITH taken AS (
+          UPDATE inbox_events e SET owner = %(owner)s WHERE {WAITING} AND kind = 'control' AND NOT {there}
+          RETURNING {EVENT_COLUMNS}, seq)
+        SELECT * FROM taken UNION ALL SELECT {EVENT_COLUMNS}, seq FROM inbox_events e
+        WHERE {WAITING} AND kind = 'control' AND e.owner = %(owner)s AND e.accepted_ms < %(before_ms)s AND {there}""",
         {"owner": owner, "before_ms": before_ms},
     )
     return [event_of(row) for row in sorted(await cursor.fetchall(), key=lambda row: row[-1])]

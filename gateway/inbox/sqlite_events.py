@@ -187,7 +187,9 @@ def take_controls(db: sqlite3.Connection, *, owner: int, before_ms: int) -> list
         " AND (owner <> ? OR accepted_ms < ?) ORDER BY seq",
         (owner, before_ms),
     ).fetchall()
-    db.executemany("UPDATE inbox_events SET owner = ? WHERE id = ?", [(owner, row[0]) for row in rows])
+    db.executemany(
+        "UPDATE inbox_events SET owner = ? WHERE id = ? AND owner <> ?", [(owner, row[0], owner) for row in rows]
+    )
     return [event_of(row) for row in rows]
 
 
