@@ -257,8 +257,9 @@ async def test_replay_of_every_kind_of_turn(world: Stage, config: Path) -> None:
             explained.notes for turn in (squeezed, fallen) if (explained := await admin.explain(int(turn["turn"])))
         ]
 
-    assert "context refused: trimmed harder once" in notes[0]
-    assert "answered by default" in notes[1]
+    # Whether all was learned from by then is the machine's pace.
+    told = [tuple(note for note in one if not note.startswith("extraction pending")) for one in notes]
+    assert [("context refused: trimmed harder once",), ("answered by default",)] == told
 
 
 async def test_db_status_and_backup_beside_a_live_gateway(world: Stage, config: Path) -> None:

@@ -104,19 +104,24 @@ async def test_what_people_said_stays_for_ever_or_as_long_as_the_settings_say(ho
     assert 2 == (await house.store.size())["messages"]
 
 
-async def test_sizes_and_the_oldest_finished_row_are_told(house: House) -> None:
-    """Where clean-ups fail, or nothing is deleted, the tables show it; who has the job no more tells nothing."""
+async def test_sizes_the_oldest_finished_row_and_what_is_to_be_learned_are_told(house: House) -> None:
+    """Where clean-ups fail, or nothing is deleted or learned, it shows; who has the job no more tells nothing."""
     for days in (40, 3):
         await house.event(days=days, ended=True)
+    scope, turn = await opened(house.store), id_of(5)
+    await put(house.store, scope.id, said("q", 1), replied("a", 1), turn_id=turn, ledger=ledger(turn, scope.id))
     await house.retention.look(now_ms=NOW)
 
     assert 2 == house.metrics.value("clew_table_rows", table="inbox_events")
     assert 40 * DAY_MS / 1000 == house.metrics.value("clew_oldest_finished_seconds")
+    assert 1 == house.metrics.value("clew_learning_waiting")
+    assert 5 * DAY_MS / 1000 == house.metrics.value("clew_learning_oldest_seconds")
     running = asyncio.create_task(house.retention.run())
     await asyncio.sleep(0)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     assert "clew_table_rows{" not in house.metrics.render().decode()
+    assert 0 == house.metrics.value("clew_learning_waiting") == house.metrics.value("clew_learning_oldest_seconds")
 
 
 async def test_more_than_one_batch(house: House) -> None:
