@@ -128,7 +128,6 @@ class Metrics:
             "clew_oldest_finished_seconds",
             "Age of the oldest row of the queue that has come to its end: `retention.queue_days` at most, where clean-ups work.",
         )
-
         self._to_learn = self._gauge("clew_learning_waiting", "Turns that are still to be learned from.")
         self._to_learn_oldest = self._gauge("clew_learning_oldest_seconds", "Age of the oldest of these.")
 

@@ -158,14 +158,15 @@ def labelled(evidence: Evidence) -> Found:
         if len(posts) > 1 and not doubt:
             where = ", ".join(f"{post.id} in {post.place}" for post in posts)
             yield f"the answer to turn {turn} stands {len(posts)} times ({where}), and its chunks are {_states(chunks)}"
-    unknown_fate = [chunk for chunk in evidence.chunks if chunk.state == LABELLED]
+    every = list(evidence.chunks)
+    unknown_fate = [chunk for chunk in every if chunk.state == LABELLED]
     for chunk in unknown_fate:
         if chunk.askable:
             yield f"what became of turn {chunk.turn} in {chunk.place} is unknown, and the platform there could be asked"
-    if len(unknown_fate) > _few(len(list(evidence.chunks))):
-        yield f"of {len(list(evidence.chunks))} pieces nobody knows what became of {len(unknown_fate)}"
-    known = {(chunk.place, chunk.message) for chunk in evidence.chunks}
-    doubtful = {chunk.place for chunk in evidence.chunks if _doubtful([chunk])}
+    if len(unknown_fate) > _few(len(every)):
+        yield f"of {len(every)} pieces nobody knows what became of {len(unknown_fate)}"
+    known = {(chunk.place, chunk.message) for chunk in every}
+    doubtful = {chunk.place for chunk in every if _doubtful([chunk])}
     for post in evidence.posts:
         unknown = post.at and (post.place, post.id) not in known and post.place not in doubtful
         if unknown and not tokens(post.text):

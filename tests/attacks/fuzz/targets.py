@@ -83,13 +83,9 @@ def percent(value: Tree) -> str:
 
 def text_of(value: Tree) -> str:
     """Return a value where only texts can stand."""
-    return (
-        value
-        if isinstance(value, str)
-        else value.text
-        if isinstance(value, Raw)
-        else encoded(value).decode(errors="replace")
-    )
+    if isinstance(value, str):
+        return value
+    return value.text if isinstance(value, Raw) else encoded(value).decode(errors="replace")
 
 
 def headers_of(tree: Tree) -> tuple[tuple[str, str], ...]:
