@@ -51,6 +51,7 @@ from gateway.admitting import Admitting
 from gateway.agents.demo import DemoAgent
 from gateway.agents.openai import OpenAIAgent
 from gateway.answering import responder
+from gateway.build import release
 from gateway.channels import Times
 from gateway.commands import MENU
 from gateway.control import Control
@@ -134,7 +135,8 @@ async def open_storage(settings: Settings, *, ids: Ids) -> AsyncIterator[Storage
         queues: Queues
         admin: Database
         leases: Leases
-        warning, about, number = None, About(release=VERSION), settings.server.instance
+        warning, number = None, settings.server.instance
+        about = About(release=VERSION if path is not None else release(VERSION))  # a file's is beside nobody's
         if path is not None:
             make_folder(path.parent)
             stack.enter_context(StoreLock(path))

@@ -16,9 +16,11 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from gateway.app import VERSION
+from gateway.build import release
 from tests.scenarios.platforms import asks, world
 from tests.scenarios.stage import echo, said
-from tests.scenarios.test_receiving_instances import POLLING, QUICK, SOCKET, Three, once
+from tests.scenarios.test_receiving_instances import POLLING, QUICK, SOCKET, Three, once, warned
 from tests.scenarios.world import ROOT, Hook, Prompt, gateway, model_server, rows, write_config
 
 BEFORE = "d2cc865"
@@ -136,10 +138,10 @@ async def all_more(people: Sequence[Person], turns: int) -> None:
 
 @pytest.mark.parametrize("way", [POLLING, SOCKET])
 async def test_what_receives_and_sends_goes_from_one_to_the_other_and_back(
-    way: str, tmp_path: Path, postgres_url: str
+    way: str, tmp_path: Path, postgres_url: str, session: aiohttp.ClientSession
 ) -> None:
     """A bot that bears one poller, an app with its sockets: old and new heed each other's leases, and whichever is stopped, the
-    other goes on, once for each message and in order."""
+    other goes on, once for each message and in order. While both run, the new one says so, though their version is one."""
     async with world(tmp_path, ways=(way,), storage=postgres_url, body=QUICK) as there:
         command = (
             "tests.scenarios.released",
@@ -157,6 +159,8 @@ async def test_what_receives_and_sends_goes_from_one_to_the_other_and_back(
             await asks(room, "two")
             await there.again()
             await asks(room, "三")
+            told = await warned(session, there.gateway, postgres_url, of=2)
+            assert f"this instance runs {release(VERSION)}; {VERSION} on " in told["releases"]
             assert 0 == await old.stop()
             await both.until(lambda: both.holders(f"channel:{way}") != [] and set(both.holders("")) == {there.gateway})
             await asks(room, "four")
