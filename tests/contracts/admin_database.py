@@ -18,6 +18,8 @@ URLS: dict[str, Callable[[pytest.FixtureRequest], str]] = {
     "postgres": lambda request: request.getfixturevalue("postgres_url"),
 }
 """One line per database: where a test's own empty one is."""
+WITH_TOMORROWS = URLS | {"postgres of tomorrow": lambda request: request.getfixturevalue("tomorrows_url")}
+"""The same, and one where the next release has been already."""
 
 
 def open_admin_database(url: str, *, timeout_s: float = 5) -> AbstractAsyncContextManager[Database]:

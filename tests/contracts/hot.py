@@ -26,7 +26,7 @@ PATIENT_S = 20.0
 
 Clock = Callable[[], float] | None
 _first_ids = itertools.count(1_000_000, 1_000_000)  # of one process after the other
-PLACES = ("process", "postgres", "redis", "falling back")
+PLACES = ("process", "postgres", "postgres of tomorrow", "redis", "falling back")
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Where:
                     bus: Bus = ProcessBus()
                     limits: RateLimits = ProcessRateLimits() if clock is None else ProcessRateLimits(clock=clock)
                     shelf: Shelf = ProcessShelf()
-                case "postgres":
+                case "postgres" | "postgres of tomorrow":
                     bus, limits, shelf = await self._postgres(stack, clock)
                 case "redis":
                     bus, limits, shelf = await self._redis(stack, clock)
@@ -82,7 +82,8 @@ class Where:
 @pytest.fixture(params=PLACES)
 def where(request: pytest.FixtureRequest) -> Where:
     """Each place in turn, with the servers that it needs."""
-    postgres = request.getfixturevalue("postgres_url") if request.param in ("postgres", "falling back") else ""
+    urls = {"postgres": "postgres_url", "postgres of tomorrow": "tomorrows_url", "falling back": "postgres_url"}
+    postgres = request.getfixturevalue(urls[request.param]) if request.param in urls else ""
     redis = request.getfixturevalue("redis_url") if request.param in ("redis", "falling back") else ""
     return Where(request.param, postgres, redis)
 

@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator
 import pytest
 
 from gateway.admin.database import Database
-from tests.contracts.admin_database import MAKE, URLS, DatabaseContract, open_admin_database
+from tests.contracts.admin_database import MAKE, WITH_TOMORROWS, DatabaseContract, open_admin_database
 
 
-@pytest.fixture(params=URLS)
+@pytest.fixture(params=WITH_TOMORROWS)
 def url(request: pytest.FixtureRequest) -> str:
-    return URLS[request.param](request)
+    return WITH_TOMORROWS[request.param](request)
 
 
 @pytest.fixture

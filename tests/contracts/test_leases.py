@@ -27,15 +27,19 @@ async def in_process(_request: pytest.FixtureRequest) -> AsyncIterator[Leases]:
 
 
 @asynccontextmanager
-async def on_postgres(request: pytest.FixtureRequest) -> AsyncIterator[Leases]:
-    url, entry = request.getfixturevalue("postgres_url"), Entry(about=ABOUT, number=7)
+async def on_postgres(request: pytest.FixtureRequest, of: str = "postgres_url") -> AsyncIterator[Leases]:
+    url, entry = request.getfixturevalue(of), Entry(about=ABOUT, number=7)
     async with PostgresInbox(
         url, pool_size=2, timeout_s=5, lease_s=30, poll_s=REST_S, accept_max=100, entry=entry
     ) as queues:
         yield queues.leases
 
 
-OPENED = {"process": in_process, "postgres": on_postgres}
+OPENED = {
+    "process": in_process,
+    "postgres": on_postgres,
+    "postgres of tomorrow": partial(on_postgres, of="tomorrows_url"),
+}
 
 
 @pytest.fixture(params=OPENED)

@@ -1,17 +1,17 @@
 """This release on the next one's schema (`tests/tomorrow.py`): the contracts of every statement of a turn hold there too, so that
-machines can be upgraded one by one, and a machine that was not yet may be started again."""
+machines can be upgraded one by one, and a machine that was not yet may be started again. Leases, hot state, usage and the admins'
+tables have such a database in their own lists."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
-import psycopg
 import pytest
 
-from memory.base import Store
+from memory.derived import FullStore
 from tests.contracts.columns import Column, PostgresColumn, SqliteColumn
+from tests.contracts.derived import DueContract, KnownContract, SettleContract, SummaryContract
 from tests.contracts.inbox import AcceptContract
 from tests.contracts.outbox import OutboxContract
 from tests.contracts.queues import Queues, open_queues
@@ -20,28 +20,7 @@ from tests.contracts.store_changes import EditContract
 from tests.contracts.store_load import LoadContract
 from tests.contracts.store_scopes import PersonContract
 from tests.contracts.subjects import WithdrawContract
-from tests.services import Postgres
-from tests.tomorrow import migrate_postgres, migrate_sqlite
-
-_numbers = itertools.count(1)
-
-
-@pytest.fixture(scope="session")
-def postgres_template(postgres_server: Postgres) -> Iterator[str]:
-    """The name of a database where a gateway of tomorrow has been."""
-    with postgres_server.database() as url:
-        migrate_postgres(url)
-        yield url.rpartition("/")[2]
-
-
-@pytest.fixture
-def tomorrows_url(postgres_server: Postgres, postgres_template: str) -> Iterator[str]:
-    """The URL of a copy of it, of this test's own."""
-    name = f"{postgres_template}_{next(_numbers)}"
-    with psycopg.connect(postgres_server.url("postgres", admin=True), autocommit=True) as admin:
-        admin.execute(f"CREATE DATABASE {name} OWNER clew TEMPLATE {postgres_template}".encode())
-        yield postgres_server.url(name)
-        admin.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+from tests.tomorrow import migrate_sqlite
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -56,7 +35,7 @@ async def column(request: pytest.FixtureRequest, tmp_path: Path) -> Column:
 
 
 @pytest.fixture
-async def store(column: Column) -> AsyncIterator[Store]:
+async def store(column: Column) -> AsyncIterator[FullStore]:
     async with column.open() as opened:
         yield opened
 
@@ -104,3 +83,19 @@ class TestWithdraw(WithdrawContract):
 
 class TestOutbox(OutboxContract):
     """Replies on their way."""
+
+
+class TestDue(DueContract):
+    """Turns to learn from."""
+
+
+class TestSettle(SettleContract):
+    """What was learned."""
+
+
+class TestSummary(SummaryContract):
+    """Summaries."""
+
+
+class TestKnown(KnownContract):
+    """What is known of somebody."""

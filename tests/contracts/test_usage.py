@@ -17,7 +17,7 @@ from gateway.usage.entries import Entry
 from gateway.usage.meter import Meter
 from gateway.usage.rows import PURGED_AT_ONCE, Amounts, Subject, UsageRows
 from gateway.usage.windows import Span, starts
-from tests.contracts.admin_database import URLS, open_admin_database
+from tests.contracts.admin_database import WITH_TOMORROWS, open_admin_database
 from tests.unit.test_usage import NOON, PERSON, PLACE, UTC, called, said
 
 DAY_MS = 86_400_000
@@ -25,9 +25,9 @@ CHANNEL, AGENT = Subject("channel", "", "shop"), Subject("agent", "", "helper")
 SUMS = "SELECT sum(messages), sum(calls), sum(prompt), sum(money) FROM usage_days"
 
 
-@pytest.fixture(params=URLS)
+@pytest.fixture(params=WITH_TOMORROWS)
 async def database(request: pytest.FixtureRequest) -> AsyncIterator[Database]:
-    async with open_admin_database(URLS[request.param](request)) as opened:
+    async with open_admin_database(WITH_TOMORROWS[request.param](request)) as opened:
         yield opened
 
 
